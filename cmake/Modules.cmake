@@ -1,0 +1,28 @@
+# shoal_module(NAME SOURCES ... [MODULES ...] [PUBLIC ...] [PRIVATE ...])
+#
+# One static library per module. MODULES are the modules it may use and the only ones: they become link
+# dependencies here, and tools/check_layers.py fails when a file includes a module that is not in the list.
+function(shoal_module name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;MODULES;PUBLIC;PRIVATE" ${ARGN})
+  add_library(shoal_${name} STATIC ${ARG_SOURCES})
+  target_include_directories(shoal_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  list(TRANSFORM ARG_MODULES PREPEND shoal_)
+  target_link_libraries(shoal_${name} PUBLIC ${ARG_MODULES} ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
+endfunction()
+
+# shoal_test(NAME LABEL unit|dist|e2e|slow SOURCES ... MODULES ... [ARGS ...] [LIBS ...] [TIMEOUT seconds])
+#
+# One GoogleTest binary and one ctest entry.
+function(shoal_test name)
+  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;MODULES;LIBS;ARGS" ${ARGN})
+  find_package(GTest REQUIRED)
+  add_executable(${name} ${ARG_SOURCES})
+  list(TRANSFORM ARG_MODULES PREPEND shoal_)
+  target_link_libraries(${name} PRIVATE ${ARG_MODULES} ${ARG_LIBS} GTest::gmock GTest::gtest_main)
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1 ${ARG_ARGS})
+  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT}
+    ENVIRONMENT "SHOAL_BINARY_DIR=${PROJECT_BINARY_DIR};SHOAL_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
+endfunction()

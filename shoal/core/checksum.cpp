@@ -1,0 +1,32 @@
+#include "shoal/core/checksum.h"
+
+#include <isa-l/crc.h>
+#include <xxhash.h>
+
+#include "shoal/core/format.h"
+
+namespace shoal {
+
+uint32_t crc32c(std::string_view bytes, uint32_t before) {
+  // ISA-L neither inverts its state nor promises not to write, and counts in int.
+  constexpr size_t kMaxPiece = size_t{1} << 30;
+  uint32_t state = ~before;
+  while (!bytes.empty()) {
+    const std::string_view piece = bytes.substr(0, kMaxPiece);
+    auto* data = reinterpret_cast<unsigned char*>(const_cast<char*>(piece.data()));
+    state = crc32_iscsi(data, static_cast<int>(piece.size()), state);
+    bytes.remove_prefix(piece.size());
+  }
+  return ~state;
+}
+
+uint64_t xxh3_64(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+
+std::string Hash128::hex() const { return format("{:016x}{:016x}", high, low); }
+
+Hash128 xxh3_128(std::string_view bytes, uint64_t seed) {
+  const XXH128_hash_t hash = XXH3_128bits_withSeed(bytes.data(), bytes.size(), seed);
+  return {hash.low64, hash.high64};
+}
+
+}  // namespace shoal

@@ -1,0 +1,28 @@
+// checksum.h -- CRC32C guards bytes on disk and on the wire; XXH3 names content.
+//
+// Neither resists an attacker: what must be proven to come from a peer carries a MAC (cluster/secret.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace shoal {
+
+// CRC32C (Castagnoli). Pass the value of the bytes before to continue:
+// crc32c("ab") == crc32c("b", crc32c("a")).
+uint32_t crc32c(std::string_view bytes, uint32_t before = 0);
+
+uint64_t xxh3_64(std::string_view bytes);
+
+struct Hash128 {
+  uint64_t low = 0;
+  uint64_t high = 0;
+
+  bool operator==(const Hash128&) const = default;
+  [[nodiscard]] std::string hex() const;  // 32 digits, high half first
+};
+
+Hash128 xxh3_128(std::string_view bytes, uint64_t seed = 0);
+
+}  // namespace shoal

@@ -1,0 +1,75 @@
+// error.h -- what can go wrong, and the exit code each kind ends the process with.
+//
+// The kind of an error says who has to act: UsageError the person who wrote the command or config,
+// DataError the owner of a file, PeerLost the scheduler (requeue), BugError us. Below app/ nothing
+// calls exit(): it throws, and app/edge.cpp turns what arrives there into one line and one code.
+//
+// Message = what is wrong, the values, the rule, a way out.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "shoal/core/format.h"
+
+namespace shoal {
+
+// The one list of exit codes. Launchers and job scripts rely on them: add, never renumber.
+// A process that died of signal n is reported as 128 + n, like a shell does.
+enum class ExitCode : int {
+  kDone = 0,
+  kUsage = 2,          // wrong command line or config: retrying cannot help
+  kData = 3,           // a file is missing, damaged or not what it claims to be
+  kReplayAsked = 16,   // suspicious numerics: run the step again elsewhere
+  kReplayFailed = 17,  // the replay disagreed: some hardware computes wrongly
+  kBug = 70,           // shoal is wrong
+  kRequeue = 75,       // a peer or the network is gone: start the job again
+};
+
+constexpr int kSignalExitBase = 128;
+
+class Error : public std::runtime_error {
+ public:
+  Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+
+  [[nodiscard]] ExitCode exit_code() const noexcept { return code_; }
+
+ private:
+  ExitCode code_;
+};
+
+class UsageError : public Error {
+ public:
+  explicit UsageError(const std::string& message) : Error(ExitCode::kUsage, message) {}
+};
+
+class DataError : public Error {
+ public:
+  explicit DataError(const std::string& message) : Error(ExitCode::kData, message) {}
+};
+
+class PeerLost : public Error {
+ public:
+  explicit PeerLost(const std::string& message) : Error(ExitCode::kRequeue, message) {}
+};
+
+class BugError : public Error {
+ public:
+  explicit BugError(const std::string& message) : Error(ExitCode::kBug, message) {}
+};
+
+// "No space left on device (errno 28)"
+std::string describe_errno(int error_number);
+
+[[noreturn]] void throw_bug(const char* file, int line, const char* condition, const std::string& message);
+
+}  // namespace shoal
+
+// States what the code around it relies on. Never for user input: that deserves a typed error.
+#define SHOAL_CHECK(condition, ...)                                                      \
+  do {                                                                                   \
+    if (!(condition)) {                                                                  \
+      ::shoal::throw_bug(__FILE__, __LINE__, #condition, ::shoal::format(__VA_ARGS__)); \
+    }                                                                                    \
+  } while (false)

@@ -1,0 +1,138 @@
+#include "shoal/core/files.h"
+
+#include <cerrno>
+#include <cstdlib>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shoal/core/error.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void throw_file_error(const char* verb, const fs::path& path) {
+  const int error_number = errno;
+  throw DataError(format("cannot {} {}: {}", verb, path.string(), describe_errno(error_number)));
+}
+
+UniqueFd open_or_throw(const fs::path& path, int flags) {
+  UniqueFd fd(::open(path.c_str(), flags | O_CLOEXEC));
+  if (!fd.valid()) throw_file_error("open", path);
+  return fd;
+}
+
+void write_all(int fd, std::string_view content, const fs::path& path) {
+  while (!content.empty()) {
+    const ssize_t written = ::write(fd, content.data(), content.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw_file_error("write", path);
+    content.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+fs::path directory_of(const fs::path& path) {
+  const fs::path parent = path.parent_path();
+  return parent.empty() ? fs::path(".") : parent;
+}
+
+void sync_directory(const fs::path& directory) {
+  const UniqueFd fd = open_or_throw(directory, O_RDONLY | O_DIRECTORY);
+  if (::fsync(fd.get()) != 0) throw_file_error("sync", directory);
+}
+
+// A file with a name of its own beside `path`; removed again unless it was published.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(const fs::path& path)
+      : name_(path.string() + ".tmp-XXXXXX"), fd_(::mkostemp(name_.data(), O_CLOEXEC)) {
+    if (!fd_.valid()) throw_file_error("create", name_);
+  }
+
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  ~TemporaryFile() {
+    if (!published_) ::unlink(name_.c_str());
+  }
+
+  void fill(std::string_view content, unsigned mode) {
+    if (::fchmod(fd_.get(), mode) != 0) throw_file_error("set the mode of", name_);
+    write_all(fd_.get(), content, name_);
+    if (::fdatasync(fd_.get()) != 0) throw_file_error("sync", name_);
+  }
+
+  void rename_to(const fs::path& path) {
+    if (::rename(name_.c_str(), path.c_str()) != 0) throw_file_error("replace", path);
+    published_ = true;
+  }
+
+  bool link_to(const fs::path& path) {
+    if (::link(name_.c_str(), path.c_str()) == 0) return true;
+    if (errno == EEXIST) return false;
+    throw_file_error("create", path);
+  }
+
+ private:
+  std::string name_;
+  UniqueFd fd_;
+  bool published_ = false;
+};
+
+}  // namespace
+
+UniqueFd& UniqueFd::operator=(UniqueFd&& other) noexcept {
+  if (this != &other) {
+    reset();
+    fd_ = other.release();
+  }
+  return *this;
+}
+
+void UniqueFd::reset() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+std::string read_file(const fs::path& path, size_t max_bytes) {
+  // O_NONBLOCK: opening a named pipe must not wait for a writer; fstat refuses it right after.
+  const UniqueFd fd = open_or_throw(path, O_RDONLY | O_NONBLOCK);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) throw_file_error("inspect", path);
+  if (!S_ISREG(status.st_mode)) throw DataError(format("{} is not a regular file", path.string()));
+  if (static_cast<uint64_t>(status.st_size) > max_bytes) {
+    throw DataError(format(
+        "{} has {} bytes, but at most {} are accepted here", path.string(), status.st_size, max_bytes));
+  }
+  std::string content(static_cast<size_t>(status.st_size), '\0');
+  size_t filled = 0;
+  while (filled < content.size()) {
+    const ssize_t got = ::read(fd.get(), content.data() + filled, content.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw_file_error("read", path);
+    if (got == 0) break;  // truncated under us: what is there is what there is
+    filled += static_cast<size_t>(got);
+  }
+  content.resize(filled);
+  return content;
+}
+
+void write_file_atomically(const fs::path& path, std::string_view content, unsigned mode) {
+  TemporaryFile file(path);
+  file.fill(content, mode);
+  file.rename_to(path);
+  sync_directory(directory_of(path));
+}
+
+bool create_file_once(const fs::path& path, std::string_view content, unsigned mode) {
+  TemporaryFile file(path);
+  file.fill(content, mode);
+  const bool created = file.link_to(path);
+  if (created) sync_directory(directory_of(path));
+  return created;
+}
+
+}  // namespace shoal

@@ -1,0 +1,49 @@
+// files.h -- reading whole files with a limit, and writing them so that no reader sees half of one.
+//
+// Every failure is a DataError that names the path and the reason. Files are created with mode 0640.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace shoal {
+
+// Owns a file descriptor and closes it.
+class UniqueFd {
+ public:
+  UniqueFd() = default;
+  explicit UniqueFd(int fd) : fd_(fd) {}
+  UniqueFd(UniqueFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  UniqueFd& operator=(UniqueFd&& other) noexcept;
+  ~UniqueFd() { reset(); }
+
+  [[nodiscard]] int get() const { return fd_; }
+  [[nodiscard]] bool valid() const { return fd_ >= 0; }
+  int release() { return std::exchange(fd_, -1); }
+  void reset();
+
+ private:
+  int fd_ = -1;
+};
+
+constexpr unsigned kFileMode = 0640;
+
+// The whole of a regular file. Larger than max_bytes is an error, checked before anything is allocated.
+std::string read_file(const std::filesystem::path& path, size_t max_bytes);
+
+// Replaces `path` in one step: after a crash at any moment a reader finds the old content or the new,
+// never a mixture. Temporary file beside it, fdatasync, rename, fsync of the directory.
+void write_file_atomically(const std::filesystem::path& path,
+                           std::string_view content,
+                           unsigned mode = kFileMode);
+
+// Like write_file_atomically, but keeps an existing file. Returns whether this call created it, so that
+// of several processes racing to create one file exactly one succeeds and the others read its content.
+bool create_file_once(const std::filesystem::path& path,
+                      std::string_view content,
+                      unsigned mode = kFileMode);
+
+}  // namespace shoal

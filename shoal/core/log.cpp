@@ -1,0 +1,55 @@
+#include "shoal/core/log.h"
+
+#include <memory>
+
+#include <spdlog/logger.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+
+namespace shoal::log {
+namespace {
+
+struct State {
+  Options options;
+  std::shared_ptr<spdlog::logger> logger;
+};
+
+spdlog::level::level_enum to_spdlog(Level level) {
+  switch (level) {
+    case Level::kDebug: return spdlog::level::debug;
+    case Level::kInfo: return spdlog::level::info;
+    case Level::kWarn: return spdlog::level::warn;
+    case Level::kError: return spdlog::level::err;
+  }
+  return spdlog::level::info;
+}
+
+State make_state(const Options& options) {
+  auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+  auto logger = std::make_shared<spdlog::logger>("shoal", std::move(sink));
+  // A rank's number matters only where several ranks share a terminal.
+  const std::string who = options.world_size > 1 ? format("[{}] ", options.rank) : "";
+  logger->set_pattern("%T %^%L%$ " + who + "%v");
+  logger->set_level(to_spdlog(options.level));
+  return {options, std::move(logger)};
+}
+
+State& state() {
+  static State instance = make_state({});
+  return instance;
+}
+
+}  // namespace
+
+void configure(const Options& options) { state() = make_state(options); }
+
+bool enabled(Level level) {
+  const Options& options = state().options;
+  if (level < options.level) return false;
+  return level >= Level::kWarn || options.rank == 0 || options.all_ranks;
+}
+
+void write(Level level, const std::string& line) {
+  state().logger->log(to_spdlog(level), spdlog::string_view_t(line));
+}
+
+}  // namespace shoal::log
