@@ -1,0 +1,80 @@
+#include "shoal/plan/nodes.h"
+
+#include <algorithm>
+
+#include "shoal/core/error.h"
+
+namespace shoal::plan {
+
+Nodes::Nodes(const std::vector<int>& ranks_on_node) : first_rank_{0} {
+  for (const int ranks : ranks_on_node) {
+    SHOAL_CHECK(ranks >= 1, "a node with {} ranks", ranks);
+    first_rank_.push_back(first_rank_.back() + ranks);
+  }
+}
+
+Nodes Nodes::uniform(int num_ranks, int ranks_per_node) {
+  SHOAL_CHECK(num_ranks >= 1 && ranks_per_node >= 1, "{} ranks, {} per node", num_ranks, ranks_per_node);
+  std::vector<int> ranks_on_node(static_cast<size_t>(num_ranks / ranks_per_node), ranks_per_node);
+  if (num_ranks % ranks_per_node != 0) ranks_on_node.push_back(num_ranks % ranks_per_node);
+  return Nodes(ranks_on_node);
+}
+
+int Nodes::node_of(int rank) const {
+  SHOAL_CHECK(rank >= 0 && rank < num_ranks(), "rank {} of {}", rank, num_ranks());
+  const auto after = std::upper_bound(first_rank_.begin(), first_rank_.end(), rank);
+  return static_cast<int>(after - first_rank_.begin()) - 1;
+}
+
+int Nodes::ranks_on(int node) const {
+  SHOAL_CHECK(node >= 0 && node < num_nodes(), "node {} of {}", node, num_nodes());
+  const auto i = static_cast<size_t>(node);
+  return first_rank_[i + 1] - first_rank_[i];
+}
+
+int max_nodes_per_group(const Mesh& mesh, AxisSet axes, const Nodes& nodes) {
+  int most = 0;
+  for (int group = 0; group < mesh.num_groups(axes); ++group) {
+    int touched = 0;
+    int previous = -1;
+    for (const int rank : mesh.peers(mesh.lowest_rank(group, axes), axes)) {  // ascending, so nodes ascend too
+      const int node = nodes.node_of(rank);
+      touched += node != previous ? 1 : 0;
+      previous = node;
+    }
+    most = std::max(most, touched);
+  }
+  return most;
+}
+
+std::optional<std::pair<int, int>> crossing_pair(const Mesh& mesh, AxisSet axes, const Nodes& nodes) {
+  for (int group = 0; group < mesh.num_groups(axes); ++group) {
+    const std::vector<int> ranks = mesh.peers(mesh.lowest_rank(group, axes), axes);
+    for (const int rank : ranks) {
+      if (nodes.node_of(rank) != nodes.node_of(ranks.front())) return {{ranks.front(), rank}};
+    }
+  }
+  return std::nullopt;
+}
+
+void require_inside_nodes(const Mesh& mesh, AxisSet axes, const Nodes& nodes) {
+  SHOAL_CHECK(mesh.num_ranks() == nodes.num_ranks(),
+              "a mesh of {} ranks on nodes with {}",
+              mesh.num_ranks(),
+              nodes.num_ranks());
+  const auto pair = crossing_pair(mesh, axes, nodes);
+  if (!pair) return;
+  throw UsageError(format(
+      "{} = {} would make ranks {} and {} talk across nodes {} and {}, but {} must stay inside a node: "
+      "choose a degree that divides the {} ranks of a node, or place more ranks on each node",
+      axes.name(),
+      mesh.size(axes),
+      pair->first,
+      pair->second,
+      nodes.node_of(pair->first),
+      nodes.node_of(pair->second),
+      axes.name(),
+      nodes.ranks_on(nodes.node_of(pair->first))));
+}
+
+}  // namespace shoal::plan

@@ -1,0 +1,56 @@
+#include "shoal/plan/nodes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "shoal/core/error.h"
+
+namespace shoal::plan {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Nodes, NumbersRanksNodeByNode) {
+  const Nodes nodes({3, 1, 2});
+  EXPECT_EQ(nodes.num_ranks(), 6);
+  EXPECT_EQ(nodes.num_nodes(), 3);
+  const std::vector<int> expected = {0, 0, 0, 1, 2, 2};
+  for (int rank = 0; rank < 6; ++rank) EXPECT_EQ(nodes.node_of(rank), expected[static_cast<size_t>(rank)]);
+  EXPECT_EQ(nodes.ranks_on(2), 2);
+  EXPECT_THROW((void)nodes.node_of(6), BugError);
+}
+
+TEST(Nodes, UniformFillsTheLastNodePartly) {
+  const Nodes nodes = Nodes::uniform(17, 8);
+  EXPECT_EQ(nodes.num_nodes(), 3);
+  EXPECT_EQ(nodes.ranks_on(2), 1);
+}
+
+TEST(InsideNodes, TheInnermostAxisFitsWhenItDividesTheNode) {
+  const Mesh mesh({{Axis::kDpShard, 2}, {Axis::kPp, 2}, {Axis::kTp, 4}});
+  const Nodes nodes = Nodes::uniform(16, 8);
+  EXPECT_EQ(max_nodes_per_group(mesh, Axis::kTp, nodes), 1);
+  EXPECT_EQ(max_nodes_per_group(mesh, {Axis::kPp, Axis::kTp}, nodes), 1);
+  EXPECT_EQ(max_nodes_per_group(mesh, Axis::kDpShard, nodes), 2);
+  EXPECT_NO_THROW(require_inside_nodes(mesh, Axis::kTp, nodes));
+}
+
+TEST(InsideNodes, NamesTheRanksThatWouldTalkAcross) {
+  const Mesh mesh({{Axis::kDpShard, 4}, {Axis::kTp, 3}});
+  try {
+    require_inside_nodes(mesh, Axis::kTp, Nodes::uniform(12, 8));
+    FAIL() << "ranks 6, 7 | 8 share a tp group";
+  } catch (const UsageError& e) {
+    EXPECT_THAT(e.what(), HasSubstr("tp = 3 would make ranks 6 and 8 talk across nodes 0 and 1"));
+    EXPECT_THAT(e.what(), HasSubstr("divides the 8 ranks of a node"));
+  }
+}
+
+TEST(InsideNodes, AnOuterAxisMayBeKeptInsideToo) {
+  const Mesh mesh({{Axis::kTp, 2}, {Axis::kDpShard, 2}});  // unusual order: tp strides over dp_shard
+  EXPECT_EQ(max_nodes_per_group(mesh, Axis::kTp, Nodes::uniform(4, 2)), 2);
+  EXPECT_EQ(max_nodes_per_group(mesh, Axis::kTp, Nodes::uniform(4, 4)), 1);
+}
+
+}  // namespace
+}  // namespace shoal::plan
