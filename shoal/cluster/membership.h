@@ -1,0 +1,45 @@
+// membership.h -- who this process is in its job, read from whatever launched it.
+//
+//   const Membership me = detect_membership(Environment::of_this_process());
+//   me.rank, me.world_size, me.launcher     // 5, 24, "slurm"
+//
+// Understood, in this order: `shoal launch`, torchrun-style variables, OpenMPI, PALS (PBS on Cray),
+// MPICH/Hydra, Slurm; without any of them the process is alone. An MPI launcher comes before the scheduler
+// it runs under, because the scheduler's variables then describe its daemons, not the ranks.
+// Nothing is looked up on the network here. Wrong or contradictory variables are a UsageError.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shoal/cluster/environment.h"
+
+namespace shoal::cluster {
+
+struct Membership {
+  std::string launcher = "none";   // "none", "shoal launch", "torchrun", "openmpi", "pals", "hydra", "slurm"
+  std::string scheduler = "none";  // "none", "slurm", "pbs": who gave us the hosts
+  std::string job = "alone";       // the same on every rank, different between jobs
+
+  int rank = 0;
+  int world_size = 1;
+  int local_rank = 0;  // among the ranks of this node
+  int local_size = 1;
+  int node = 0;
+  int num_nodes = 1;
+
+  std::vector<std::string> hosts;  // of the job in node order, where the launcher says; else empty
+
+  // Where rank 0 keeps the store. No host means that the launcher does not say; no port, that ranks
+  // agree on one through their secret (cluster/rendezvous.h).
+  std::string store_host;
+  std::optional<int> store_port;
+};
+
+Membership detect_membership(const Environment& environment);
+
+// What to type on this host to start a job, e.g. "srun --ntasks-per-node=R shoal train CONFIG".
+std::string suggested_launch_command(const Membership& me);
+
+}  // namespace shoal::cluster

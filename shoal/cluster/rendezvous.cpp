@@ -1,0 +1,170 @@
+#include "shoal/cluster/rendezvous.h"
+
+#include <array>
+#include <cstring>
+
+#include "shoal/cluster/address.h"
+#include "shoal/cluster/slurm_node.h"
+#include "shoal/core/error.h"
+#include "shoal/core/log.h"
+
+namespace shoal::cluster {
+namespace {
+
+constexpr int kPortCandidates = 8;
+constexpr int kFirstPort = 20000;  // below the range from which Linux picks ports for outgoing connections
+constexpr int kPortSpan = 32768 - kFirstPort;
+constexpr const char* kEveryoneIsHere = "rendezvous/complete";
+
+std::string rank_key(int rank) { return format("rendezvous/rank/{}", rank); }
+
+std::vector<int> ports_of_job(const Membership& me, const Secret& secret) {
+  std::vector<int> ports;
+  if (me.store_port) ports.push_back(*me.store_port);
+  const std::string digest = secret.mac({"shoal store ports"});
+  for (int i = 0; i < kPortCandidates; ++i) {
+    uint32_t draw = 0;
+    std::memcpy(&draw, digest.data() + i * sizeof(draw), sizeof(draw));
+    ports.push_back(kFirstPort + static_cast<int>(draw % kPortSpan));
+  }
+  return ports;
+}
+
+// The address of this host that the rest of the job can reach, seen from rank 0's node.
+std::string address_of_first_node(const Membership& me, const std::vector<std::string>& resolved) {
+  for (const std::string& address : resolved) {
+    if (is_local(address) && !is_loopback(address)) return address;
+  }
+  // Debian resolves a host's own name to 127.0.1.1: ask instead which way leads to another host of the job.
+  for (const std::string& host : me.hosts) {
+    const auto towards = host == me.store_host ? std::nullopt : address_towards(host);
+    if (towards && !is_loopback(*towards)) return *towards;
+  }
+  for (const std::string& address : resolved) {
+    if (is_local(address)) return address;
+  }
+  throw UsageError(format("rank 0 runs on {}, but the store's host '{}' is not an address of it: set MASTER_ADDR "
+                          "(or --address of `shoal launch`) to the address of rank 0's host",
+                          host_name(),
+                          me.store_host));
+}
+
+[[noreturn]] void refuse_unknown_host(const Membership& me) {
+  if (me.store_host.empty()) {
+    throw UsageError(format("launcher '{}' does not say which host rank 0 runs on: export MASTER_ADDR with the "
+                            "address of that host",
+                            me.launcher));
+  }
+  throw UsageError(format("the host of rank 0, '{}', does not resolve to an address: export MASTER_ADDR with an "
+                          "address that every rank can reach",
+                          me.store_host));
+}
+
+// Names the ranks behind the missing keys: "ranks 3, 7 and 12 more".
+std::string missing_ranks(const StoreTimeout& timeout) {
+  std::string text = timeout.num_missing() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < timeout.missing().size(); ++i) {
+    const std::string& key = timeout.missing()[i];
+    text += (i == 0 ? "" : ", ") + key.substr(key.rfind('/') + 1);
+  }
+  const auto more = timeout.num_missing() - static_cast<int64_t>(timeout.missing().size());
+  return more > 0 ? format("{} and {} more", text, more) : text;
+}
+
+// `left` of the whole `patience` remains.
+void wait_for_everyone(const Membership& me, StoreClient& store, Duration patience, Duration left) {
+  if (me.rank == 0) {
+    const Activity doing("waiting for the other ranks to arrive");
+    std::vector<std::string> keys;
+    keys.reserve(static_cast<size_t>(me.world_size));
+    for (int rank = 0; rank < me.world_size; ++rank) keys.push_back(rank_key(rank));
+    try {
+      store.wait(keys, left);
+    } catch (const StoreTimeout& timeout) {
+      throw PeerLost(format("{} of {} did not arrive at rank 0's store at {} within {}",
+                            missing_ranks(timeout),
+                            me.world_size,
+                            store.server().text(),
+                            format_duration(patience)));
+    }
+    store.set(kEveryoneIsHere, "1");
+    return;
+  }
+  const Activity doing("waiting for rank 0 to see every rank");
+  store.wait({kEveryoneIsHere}, left + std::chrono::seconds(10));  // rank 0 knows who is missing: let it speak first
+}
+
+}  // namespace
+
+StorePlace store_place(const Membership& me, const Secret& secret, const std::optional<std::string>& interface) {
+  StorePlace place;
+  place.ports = ports_of_job(me, secret);
+  const bool beside_rank_0 = me.node == 0;
+  if (beside_rank_0 && interface) {
+    place.addresses = {address_of_interface(*interface)};
+    return place;
+  }
+  if (me.num_nodes == 1) {
+    place.addresses = {"127.0.0.1"};
+    return place;
+  }
+  std::vector<std::string> resolved = resolve(me.store_host);
+  if (resolved.empty() && me.scheduler == "slurm") resolved = resolve(address_of_slurm_node(me.store_host));
+  if (resolved.empty()) refuse_unknown_host(me);
+  place.addresses = beside_rank_0 ? std::vector<std::string>{address_of_first_node(me, resolved)} : resolved;
+  return place;
+}
+
+Rendezvous meet(const Membership& me, const Environment& environment, const RendezvousOptions& options) {
+  const Clock::time_point deadline = Clock::now() + options.patience;
+  const auto left = [&] {
+    return std::max(std::chrono::duration_cast<Duration>(deadline - Clock::now()), Duration(1));
+  };
+  const Secret secret = me.world_size == 1 ? Secret::random() : job_secret(environment, me.job);
+  const StorePlace place = store_place(me, secret, options.interface);
+  StoreTarget target{{}, secret};
+  Rendezvous meeting;
+  meeting.world_size_ = me.world_size;
+  if (me.rank == 0) {
+    meeting.server_ = std::make_unique<StoreServer>(StoreServerOptions{
+        .address = place.addresses.front(),
+        .ports = me.world_size == 1 ? std::vector<int>{0} : place.ports,
+        .secret = secret,
+        .max_clients = 4 * me.world_size + 16,  // a rank, and a few threads of it that wait on their own
+        .board = options.board});
+    target.endpoints = {meeting.server_->endpoint()};
+  } else {
+    for (const std::string& address : place.addresses) {
+      for (const int port : place.ports) target.endpoints.push_back({address, port});
+    }
+  }
+  meeting.client_ = std::make_unique<StoreClient>(StoreClient::connect(target, left()));
+  meeting.address_ = options.interface ? address_of_interface(*options.interface) : meeting.client_->own_address();
+  StoreClient& store = meeting.store();
+  if (store.add(format("rendezvous/arrivals/{}", me.rank), 1) != 1) {
+    throw UsageError(format("rank {} is there already: two jobs with the same name '{}' run at once; set SHOAL_JOB "
+                            "to a name of its own for each",
+                            me.rank,
+                            me.job));
+  }
+  store.set(rank_key(me.rank), host_name());
+  wait_for_everyone(me, store, options.patience, left());
+  return meeting;
+}
+
+std::vector<std::string> Rendezvous::hosts_of_ranks(Duration patience) {
+  std::vector<std::string> keys;
+  keys.reserve(static_cast<size_t>(world_size_));
+  for (int rank = 0; rank < world_size_; ++rank) keys.push_back(rank_key(rank));
+  return client_->get(keys, patience);
+}
+
+void Rendezvous::leave(Duration patience) {
+  client_.reset();
+  if (server_ && !server_->drain(patience)) {
+    log::warn("rank 0 leaves although {} ranks still use its store", server_->counts().clients);
+  }
+  server_.reset();
+}
+
+}  // namespace shoal::cluster

@@ -1,0 +1,60 @@
+// rendezvous.h -- how the ranks of a job find each other: rank 0 opens the store, everyone connects to it.
+//
+//   Rendezvous meeting = meet(me, environment, {.patience = 5min});
+//   meeting.store().get(...);
+//   meeting.address();              // of this host, for whatever else this rank listens with
+//
+// The port is the launcher's if it names one. Otherwise rank 0 takes the first free one of a short sequence
+// that follows from the job's secret, and the others try the same sequence: the greeting tells them whether
+// they met their own job. meet() returns when every rank has arrived, or throws PeerLost naming who has not.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shoal/cluster/membership.h"
+#include "shoal/cluster/store_client.h"
+#include "shoal/cluster/store_server.h"
+
+namespace shoal::cluster {
+
+struct RendezvousOptions {
+  Duration patience = std::chrono::minutes(5);
+  std::optional<std::string> interface;  // name or address to listen and talk through; none = found out
+  ActivityBoard* board = nullptr;
+};
+
+// Where the store of this job is, or would be: computed without opening a connection.
+struct StorePlace {
+  std::vector<std::string> addresses;  // to try, in order; rank 0 listens on the first
+  std::vector<int> ports;
+};
+
+StorePlace store_place(const Membership& me, const Secret& secret, const std::optional<std::string>& interface);
+
+class Rendezvous {
+ public:
+  [[nodiscard]] StoreClient& store() { return *client_; }
+  [[nodiscard]] const Endpoint& endpoint() const { return client_->server(); }
+  [[nodiscard]] const std::string& address() const { return address_; }
+
+  // The host of each rank. Answered by the store, so ask once and on the ranks that need it.
+  std::vector<std::string> hosts_of_ranks(Duration patience);
+
+  // Closes this rank's connection; rank 0 stays until the others have done so, at most `patience`.
+  void leave(Duration patience);
+
+ private:
+  friend Rendezvous meet(const Membership& me, const Environment& environment, const RendezvousOptions& options);
+
+  int world_size_ = 1;
+  std::string address_;
+  std::unique_ptr<StoreServer> server_;
+  std::unique_ptr<StoreClient> client_;
+};
+
+Rendezvous meet(const Membership& me, const Environment& environment, const RendezvousOptions& options);
+
+}  // namespace shoal::cluster

@@ -1,0 +1,191 @@
+#include "shoal/cluster/store_client.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <random>
+#include <thread>
+
+#include "shoal/core/activity.h"
+#include "shoal/core/error.h"
+
+namespace shoal::cluster {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Duration kAttempt = seconds(3);      // for one connection and its greeting
+constexpr Duration kAnswerSlack = seconds(30);  // beyond a request's own patience
+constexpr Duration kFirstPause = milliseconds(20);
+constexpr Duration kLongestPause = seconds(1);
+constexpr size_t kMaxAnswerBytes = size_t{1} << 30;
+
+std::string joined(const std::vector<std::string>& texts) {
+  std::string result;
+  for (const std::string& text : texts) result += (result.empty() ? "" : ", ") + text;
+  return result;
+}
+
+std::string reason_of(int error_number) {
+  return error_number == 0 ? "the connection was closed" : describe_errno(error_number);
+}
+
+// Both sides prove the secret; false with a reason when the other is not this job's store.
+bool greet(int fd, const Secret& secret, Clock::time_point deadline, std::string& reason) {
+  std::string greeting(kServerGreetingBytes, '\0');
+  if (!receive_exactly(fd, greeting.data(), greeting.size(), deadline)) {
+    reason = format("no greeting: {}", reason_of(errno));
+    return false;
+  }
+  if (!greeting.starts_with(kServerMagic)) {
+    reason = "something else than a shoal store listens there";
+    return false;
+  }
+  const std::string_view server_nonce = std::string_view(greeting).substr(kServerMagic.size());
+  const std::string client_nonce = random_bytes(kNonceBytes);
+  const std::string reply =
+      std::string(kClientMagic) + client_nonce + client_proof(secret, server_nonce, client_nonce);
+  std::string proof(kMacBytes, '\0');
+  if (!send_all(fd, reply, deadline) || !receive_exactly(fd, proof.data(), proof.size(), deadline)) {
+    reason = "it does not accept this job's secret, or is busy";
+    return false;
+  }
+  if (!equal_in_constant_time(proof, server_proof(secret, server_nonce, client_nonce))) {
+    reason = "it is the store of another job";
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+StoreClient StoreClient::connect(const StoreTarget& target, Duration patience) {
+  SHOAL_CHECK(!target.endpoints.empty(), "no endpoint to connect to");
+  std::string where;
+  for (const Endpoint& endpoint : target.endpoints) where += (where.empty() ? "" : ", ") + endpoint.text();
+  const Activity doing("connecting to the store at " + where);
+  const Clock::time_point deadline = Clock::now() + patience;
+  // Thousands of ranks start at once: spread their retries, or they come back all together.
+  std::minstd_rand jitter(std::random_device{}());
+  Duration pause = kFirstPause;
+  std::string reason;
+  const auto note = [&](const Endpoint& endpoint, const std::string& what) {
+    // Our own deadline cutting off the last attempt says nothing about the store: keep what was known before.
+    if (reason.empty() || Clock::now() < deadline) reason = format("{}: {}", endpoint.text(), what);
+  };
+  for (;;) {
+    for (const Endpoint& endpoint : target.endpoints) {
+      const Clock::time_point attempt_deadline = std::min(deadline, Clock::now() + kAttempt);
+      UniqueFd fd = connect_to(endpoint, attempt_deadline);
+      if (!fd.valid()) {
+        note(endpoint, reason_of(errno));
+        continue;
+      }
+      std::string refusal;
+      if (greet(fd.get(), target.secret, attempt_deadline, refusal)) {
+        return StoreClient(std::unique_ptr<Connection>(new Connection{target, endpoint, std::move(fd), {}}));
+      }
+      note(endpoint, refusal);
+    }
+    if (Clock::now() >= deadline) break;
+    const auto spread = std::uniform_int_distribution<int64_t>(pause.count() / 2, pause.count())(jitter);
+    std::this_thread::sleep_for(std::min<Clock::duration>(milliseconds(spread), deadline - Clock::now()));
+    pause = std::min(pause * 2, kLongestPause);
+  }
+  throw PeerLost(format("no connection to the store of rank 0 within {}; tried {}; last: {}",
+                        format_duration(patience),
+                        where,
+                        reason));
+}
+
+StoreClient StoreClient::clone(Duration patience) const {
+  return connect({{connection_->server}, connection_->target.secret}, patience);
+}
+
+StoreAnswer StoreClient::ask(const StoreRequest& request) {
+  const std::lock_guard lock(connection_->mutex);
+  const int fd = connection_->fd.get();
+  const Clock::time_point deadline = Clock::now() + request.patience + kAnswerSlack;
+  uint32_t length = 0;
+  std::string message;
+  bool alive = connection_->fd.valid() && send_all(fd, request.encode(), deadline) &&
+               receive_exactly(fd, reinterpret_cast<char*>(&length), sizeof(length), deadline) &&
+               length <= kMaxAnswerBytes;
+  if (alive) {
+    message.resize(length);
+    alive = receive_exactly(fd, message.data(), message.size(), deadline);
+  }
+  std::optional<StoreAnswer> answer;
+  if (alive) answer = StoreAnswer::decode(message);
+  if (!answer) {
+    connection_->fd.reset();  // half an answer may be on its way: the connection cannot be used again
+    throw PeerLost(format("the store of rank 0 at {} is gone", connection_->server.text()));
+  }
+  if (answer->status == StoreStatus::kRefused) {
+    connection_->fd.reset();
+    throw BugError(format("the store refused a request: {}", joined(answer->texts)));
+  }
+  if (answer->status == StoreStatus::kTimeout) {
+    const auto more = answer->number - static_cast<int64_t>(answer->texts.size());
+    throw StoreTimeout(format("waited {} for {}{} in the store of rank 0",
+                              format_duration(request.patience),
+                              joined(answer->texts),
+                              more > 0 ? format(" and {} more", more) : ""),
+                       answer->texts,
+                       answer->number);
+  }
+  return std::move(*answer);
+}
+
+void StoreClient::set(const std::string& key, const std::string& value) {
+  ask({.op = StoreOp::kSet, .keys = {key}, .values = {value}});
+}
+
+void StoreClient::set(const std::vector<std::string>& keys, const std::vector<std::string>& values) {
+  SHOAL_CHECK(keys.size() == values.size(), "{} keys and {} values", keys.size(), values.size());
+  ask({.op = StoreOp::kSet, .keys = keys, .values = values});
+}
+
+void StoreClient::append(const std::string& key, const std::string& value) {
+  ask({.op = StoreOp::kAppend, .keys = {key}, .values = {value}});
+}
+
+std::string StoreClient::get(const std::string& key, Duration patience) {
+  return get(std::vector<std::string>{key}, patience).front();
+}
+
+std::vector<std::string> StoreClient::get(const std::vector<std::string>& keys, Duration patience) {
+  std::vector<std::string> values = ask({.op = StoreOp::kGet, .keys = keys, .patience = patience}).texts;
+  SHOAL_CHECK(values.size() == keys.size(), "asked for {} keys, got {}", keys.size(), values.size());
+  return values;
+}
+
+void StoreClient::wait(const std::vector<std::string>& keys, Duration patience) {
+  ask({.op = StoreOp::kWait, .keys = keys, .patience = patience});
+}
+
+int64_t StoreClient::add(const std::string& key, int64_t amount) {
+  return ask({.op = StoreOp::kAdd, .keys = {key}, .number = amount}).number;
+}
+
+std::string StoreClient::compare_set(const std::string& key,
+                                     const std::string& expected,
+                                     const std::string& desired) {
+  const StoreAnswer answer = ask({.op = StoreOp::kCompareSet, .keys = {key}, .values = {expected, desired}});
+  SHOAL_CHECK(answer.texts.size() == 1, "compare_set was answered with {} values", answer.texts.size());
+  return answer.texts.front();
+}
+
+bool StoreClient::check(const std::vector<std::string>& keys) {
+  return ask({.op = StoreOp::kCheck, .keys = keys}).number != 0;
+}
+
+bool StoreClient::remove(const std::string& key) {
+  return ask({.op = StoreOp::kRemove, .keys = {key}}).number != 0;
+}
+
+int64_t StoreClient::num_keys() { return ask({.op = StoreOp::kCount}).number; }
+
+std::string StoreClient::own_address() const { return local_endpoint(connection_->fd.get()).address; }
+
+}  // namespace shoal::cluster

@@ -1,0 +1,80 @@
+// store_client.h -- a rank's connection to the job's store.
+//
+//   StoreClient store = StoreClient::connect({.endpoints = {{"10.0.0.1", 23456}}, .secret = secret}, 5min);
+//   store.set("rank/3", "node-b");
+//   store.get("rank/0", 30s);
+//
+// Calls block until answered; each may be used from any thread, one call at a time. A thread that may wait
+// long takes a connection of its own with clone(). A store that is gone, or does not answer, is PeerLost.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "shoal/cluster/secret.h"
+#include "shoal/cluster/socket.h"
+#include "shoal/cluster/store_protocol.h"
+#include "shoal/core/error.h"
+
+namespace shoal::cluster {
+
+struct StoreTarget {
+  std::vector<Endpoint> endpoints;  // where the store may be; tried in turn until one proves the secret
+  Secret secret;
+};
+
+// Some keys were not there in time.
+class StoreTimeout : public PeerLost {
+ public:
+  StoreTimeout(const std::string& message, std::vector<std::string> missing, int64_t num_missing)
+      : PeerLost(message), missing_(std::move(missing)), num_missing_(num_missing) {}
+
+  [[nodiscard]] const std::vector<std::string>& missing() const { return missing_; }  // the first few
+  [[nodiscard]] int64_t num_missing() const { return num_missing_; }
+
+ private:
+  std::vector<std::string> missing_;
+  int64_t num_missing_;
+};
+
+class StoreClient {
+ public:
+  // Keeps trying until the store is up; PeerLost with the last reason when the deadline passes.
+  static StoreClient connect(const StoreTarget& target, Duration patience);
+
+  // A second connection to the same store.
+  [[nodiscard]] StoreClient clone(Duration patience) const;
+
+  void set(const std::string& key, const std::string& value);
+  void set(const std::vector<std::string>& keys, const std::vector<std::string>& values);
+  void append(const std::string& key, const std::string& value);
+  std::string get(const std::string& key, Duration patience);
+  std::vector<std::string> get(const std::vector<std::string>& keys, Duration patience);
+  void wait(const std::vector<std::string>& keys, Duration patience);  // StoreTimeout names the missing
+  int64_t add(const std::string& key, int64_t amount);
+  std::string compare_set(const std::string& key, const std::string& expected, const std::string& desired);
+  bool check(const std::vector<std::string>& keys);
+  bool remove(const std::string& key);
+  int64_t num_keys();
+
+  [[nodiscard]] const Endpoint& server() const { return connection_->server; }
+  [[nodiscard]] std::string own_address() const;  // of this host, as the store's host sees it
+
+ private:
+  struct Connection {
+    StoreTarget target;
+    Endpoint server;
+    UniqueFd fd;
+    std::mutex mutex;
+  };
+
+  explicit StoreClient(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
+
+  StoreAnswer ask(const StoreRequest& request);
+
+  std::unique_ptr<Connection> connection_;
+};
+
+}  // namespace shoal::cluster

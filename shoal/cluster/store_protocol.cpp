@@ -1,0 +1,75 @@
+#include "shoal/cluster/store_protocol.h"
+
+#include "shoal/cluster/wire.h"
+
+namespace shoal::cluster {
+namespace {
+
+bool has_right_shape(const StoreRequest& request) {
+  const size_t keys = request.keys.size();
+  const size_t values = request.values.size();
+  switch (request.op) {
+    case StoreOp::kSet: return keys == values;
+    case StoreOp::kAppend: return keys == 1 && values == 1;
+    case StoreOp::kGet:
+    case StoreOp::kWait:
+    case StoreOp::kCheck: return values == 0;
+    case StoreOp::kAdd:
+    case StoreOp::kRemove: return keys == 1 && values == 0;
+    case StoreOp::kCompareSet: return keys == 1 && values == 2;
+    case StoreOp::kCount: return keys == 0 && values == 0;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string client_proof(const Secret& secret, std::string_view server_nonce, std::string_view client_nonce) {
+  return secret.mac({"shoal store client", server_nonce, client_nonce});
+}
+
+std::string server_proof(const Secret& secret, std::string_view server_nonce, std::string_view client_nonce) {
+  return secret.mac({"shoal store server", client_nonce, server_nonce});
+}
+
+std::string StoreRequest::encode() const {
+  WireWriter writer;
+  writer.put_byte(static_cast<uint8_t>(op));
+  writer.put_texts(keys);
+  writer.put_texts(values);
+  writer.put_i64(number);
+  writer.put_i64(patience.count());
+  return writer.framed();
+}
+
+std::optional<StoreRequest> StoreRequest::decode(std::string_view message) {
+  WireReader reader(message);
+  StoreRequest request;
+  request.op = static_cast<StoreOp>(reader.take_byte());
+  request.keys = reader.take_texts();
+  request.values = reader.take_texts();
+  request.number = reader.take_i64();
+  request.patience = Duration(reader.take_i64());
+  if (!reader.finished() || !has_right_shape(request)) return std::nullopt;
+  return request;
+}
+
+std::string StoreAnswer::encode() const {
+  WireWriter writer;
+  writer.put_byte(static_cast<uint8_t>(status));
+  writer.put_texts(texts);
+  writer.put_i64(number);
+  return writer.framed();
+}
+
+std::optional<StoreAnswer> StoreAnswer::decode(std::string_view message) {
+  WireReader reader(message);
+  StoreAnswer answer;
+  answer.status = static_cast<StoreStatus>(reader.take_byte());
+  answer.texts = reader.take_texts();
+  answer.number = reader.take_i64();
+  if (!reader.finished() || answer.status > StoreStatus::kRefused) return std::nullopt;
+  return answer;
+}
+
+}  // namespace shoal::cluster

@@ -1,0 +1,435 @@
+#include "shoal/cluster/store_server.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <unordered_map>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "shoal/core/error.h"
+#include "shoal/core/log.h"
+
+namespace shoal::cluster {
+namespace {
+
+using ConnectionId = uint64_t;
+
+constexpr ConnectionId kListenerId = 0;
+constexpr ConnectionId kWakeId = 1;
+constexpr ConnectionId kFirstConnectionId = 2;
+constexpr size_t kReadBytes = 64 << 10;
+constexpr size_t kLengthBytes = sizeof(uint32_t);
+constexpr Duration kAcceptPause = std::chrono::milliseconds(50);  // when the process is out of descriptors
+
+// A request that waits for a key, from the first missing one on.
+struct Parked {
+  StoreRequest request;
+  size_t next = 0;
+  Clock::time_point until;
+};
+
+struct Connection {
+  ConnectionId id = 0;
+  UniqueFd fd;
+  bool proven = false;
+  std::string nonce;
+  std::string in;
+  std::string out;
+  std::optional<Parked> parked;
+  bool closing = false;  // once `out` is sent
+  uint32_t interest = 0;
+};
+
+}  // namespace
+
+// Everything below runs on the server's thread, except stop(), drain() and counts().
+class StoreServer::Loop {
+ public:
+  Loop(StoreServerOptions options, UniqueFd listener)
+      : options_(std::move(options)),
+        table_(options_.limits),
+        listener_(std::move(listener)),
+        epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+        wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+    if (!epoll_.valid() || !wake_.valid()) {
+      throw PeerLost(format("cannot set up the store's event loop: {}", describe_errno(errno)));
+    }
+    watch(EPOLL_CTL_ADD, listener_.get(), EPOLLIN, kListenerId);
+    watch(EPOLL_CTL_ADD, wake_.get(), EPOLLIN, kWakeId);
+  }
+
+  void run() {
+    std::optional<ActivityBoard::Seat> seat;
+    if (options_.board != nullptr) seat.emplace(*options_.board, "store");
+    std::array<epoll_event, 256> events{};
+    while (!stopping_) {
+      const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), milliseconds_to_next_deadline());
+      bool knocking = false;
+      for (int i = 0; i < count; ++i) {
+        const epoll_event& event = events[static_cast<size_t>(i)];
+        knocking = knocking || event.data.u64 == kListenerId;
+        handle(event);
+      }
+      // Last and a few at a time: whoever is about to prove the secret is heard before new strangers push it out.
+      if (knocking) accept_some();
+      expire(Clock::now());
+    }
+  }
+
+  void stop() {
+    stopping_ = true;
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof(one));
+  }
+
+  bool drain(Duration patience) {
+    std::unique_lock lock(counts_mutex_);
+    return all_gone_.wait_for(lock, patience, [this] { return counts_.clients == 0; });
+  }
+
+  Counts counts() const {
+    const std::lock_guard lock(counts_mutex_);
+    return counts_;
+  }
+
+ private:
+  void watch(int operation, int fd, uint32_t events, ConnectionId id) const {
+    epoll_event event{};
+    event.events = events;
+    event.data.u64 = id;
+    ::epoll_ctl(epoll_.get(), operation, fd, &event);
+  }
+
+  // ---- deadlines ----
+
+  [[nodiscard]] int milliseconds_to_next_deadline() const {
+    Clock::time_point next = Clock::now() + std::chrono::hours(1);
+    if (!strangers_.empty()) next = std::min(next, strangers_.front().until);
+    if (!patience_.empty()) next = std::min(next, patience_.begin()->first);
+    if (accept_paused_until_) next = std::min(next, *accept_paused_until_);
+    const auto left = std::chrono::ceil<Duration>(next - Clock::now()).count();
+    return static_cast<int>(std::max<int64_t>(left, 0));
+  }
+
+  void expire(Clock::time_point now) {
+    while (!strangers_.empty() && strangers_.front().until <= now) turn_away_oldest_stranger();
+    while (!patience_.empty() && patience_.begin()->first <= now) {
+      Connection& connection = connections_.at(patience_.begin()->second);
+      const StoreAnswer answer = table_.timed_out(connection.parked->request);
+      unpark(connection);
+      reply(connection, answer);
+    }
+    if (accept_paused_until_ && *accept_paused_until_ <= now) {
+      accept_paused_until_.reset();
+      watch(EPOLL_CTL_MOD, listener_.get(), EPOLLIN, kListenerId);
+    }
+  }
+
+  // ---- connections ----
+
+  void handle(const epoll_event& event) {
+    const auto found = connections_.find(event.data.u64);
+    if (found == connections_.end()) return;  // the listener, stop()'s wake-up, or closed earlier in this round
+    Connection& connection = found->second;
+    if ((event.events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) != 0 && (event.events & EPOLLIN) == 0) {
+      close(connection);
+      return;
+    }
+    if ((event.events & EPOLLIN) != 0 && !receive(connection)) return;
+    if ((event.events & EPOLLOUT) != 0) flush(connection);
+  }
+
+  void accept_some() {
+    const int batch = std::max(options_.max_strangers / 8, 1);
+    for (int i = 0; i < batch; ++i) {
+      UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+      if (fd.valid()) {
+        greet(std::move(fd));
+        continue;
+      }
+      if (errno == EINTR || errno == ECONNABORTED) continue;
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) pause_accepting();
+      return;
+    }
+  }
+
+  // Out of descriptors: make room if a stranger holds one, and look again in a moment instead of spinning.
+  void pause_accepting() {
+    if (!strangers_.empty()) turn_away_oldest_stranger();
+    accept_paused_until_ = Clock::now() + kAcceptPause;
+    watch(EPOLL_CTL_MOD, listener_.get(), 0, kListenerId);
+  }
+
+  void greet(UniqueFd fd) {
+    while (strangers_.size() >= static_cast<size_t>(options_.max_strangers)) turn_away_oldest_stranger();
+    const int on = 1;
+    ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    const ConnectionId id = next_id_++;
+    Connection& connection = connections_[id];
+    connection.id = id;
+    connection.fd = std::move(fd);
+    connection.nonce = random_bytes(kNonceBytes);
+    connection.interest = EPOLLIN | EPOLLRDHUP;
+    strangers_.push_back({id, Clock::now() + options_.greeting});
+    watch(EPOLL_CTL_ADD, connection.fd.get(), connection.interest, id);
+    send(connection, std::string(kServerMagic) + connection.nonce);
+  }
+
+  void turn_away_oldest_stranger() {
+    const ConnectionId id = strangers_.front().id;
+    strangers_.pop_front();
+    const auto found = connections_.find(id);
+    if (found == connections_.end() || found->second.proven) return;  // gone, or admitted since
+    connections_.erase(found);
+    const std::lock_guard lock(counts_mutex_);
+    ++counts_.turned_away;
+  }
+
+  void close(Connection& connection) {
+    unpark(connection);
+    const bool proven = connection.proven;
+    connections_.erase(connection.id);
+    const std::lock_guard lock(counts_mutex_);
+    if (!proven) {
+      ++counts_.turned_away;
+    } else if (--counts_.clients == 0) {
+      all_gone_.notify_all();
+    }
+  }
+
+  // ---- bytes ----
+
+  // False when the connection is gone.
+  bool receive(Connection& connection) {
+    std::array<char, kReadBytes> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by recv
+    // A stranger may send its greeting and nothing more; what else it sends is never read.
+    const size_t room = connection.proven ? buffer.size() : kClientGreetingBytes - connection.in.size();
+    const ssize_t got = ::recv(connection.fd.get(), buffer.data(), room, 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+    if (got <= 0) {
+      close(connection);
+      return false;
+    }
+    connection.in.append(buffer.data(), static_cast<size_t>(got));
+    if (!connection.proven) {
+      if (connection.in.size() < kClientGreetingBytes) return true;
+      if (!admit(connection)) {
+        close(connection);
+        return false;
+      }
+      return true;
+    }
+    return serve(connection);
+  }
+
+  bool admit(Connection& connection) {
+    const std::string_view greeting = connection.in;
+    const std::string_view client_nonce = greeting.substr(kClientMagic.size(), kNonceBytes);
+    const std::string_view proof = greeting.substr(kClientMagic.size() + kNonceBytes);
+    const bool knows_secret =
+        greeting.starts_with(kClientMagic) &&
+        equal_in_constant_time(proof, client_proof(options_.secret, connection.nonce, client_nonce));
+    if (!knows_secret) return false;
+    {
+      const std::lock_guard lock(counts_mutex_);
+      if (counts_.clients >= options_.max_clients) {
+        log::warn("the store has {} clients already and turns one away", counts_.clients);
+        return false;
+      }
+      ++counts_.clients;
+      ++counts_.admitted;
+    }
+    connection.proven = true;
+    const std::string proof_of_ours = server_proof(options_.secret, connection.nonce, client_nonce);
+    connection.in.clear();
+    send(connection, proof_of_ours);
+    return true;
+  }
+
+  void send(Connection& connection, std::string_view bytes) {
+    connection.out += bytes;
+    flush(connection);
+  }
+
+  // Sends what the socket takes. Never closes, so that callers may go on using the connection; a broken one
+  // is reported by epoll in the next round.
+  void flush(Connection& connection) {
+    while (!connection.out.empty()) {
+      const ssize_t sent =
+          ::send(connection.fd.get(), connection.out.data(), connection.out.size(), MSG_NOSIGNAL);
+      if (sent < 0 && errno == EINTR) continue;
+      if (sent < 0 && errno != EAGAIN) connection.out.clear();
+      if (sent < 0) break;
+      connection.out.erase(0, static_cast<size_t>(sent));
+    }
+    if (connection.out.empty() && connection.closing) ::shutdown(connection.fd.get(), SHUT_RDWR);
+    update_interest(connection);
+  }
+
+  void update_interest(Connection& connection) {
+    // A parked client has nothing more to say until it is answered; only its going away matters.
+    const bool listen = !connection.parked && !connection.closing;
+    const uint32_t interest = EPOLLRDHUP | (listen ? EPOLLIN : 0U) | (connection.out.empty() ? 0U : EPOLLOUT);
+    if (interest == connection.interest) return;
+    connection.interest = interest;
+    watch(EPOLL_CTL_MOD, connection.fd.get(), interest, connection.id);
+  }
+
+  // ---- requests ----
+
+  // Handles every complete request that has arrived. False when the connection is gone.
+  bool serve(Connection& connection) {
+    while (!connection.parked && !connection.closing && connection.in.size() >= kLengthBytes) {
+      uint32_t length = 0;
+      std::memcpy(&length, connection.in.data(), kLengthBytes);
+      if (length > max_message_bytes()) {
+        log::warn("the store closes a client that announced a message of {} bytes", length);
+        close(connection);
+        return false;
+      }
+      if (connection.in.size() < kLengthBytes + length) break;
+      const auto request = StoreRequest::decode(std::string_view(connection.in).substr(kLengthBytes, length));
+      connection.in.erase(0, kLengthBytes + length);
+      if (!request) {
+        log::warn("the store closes a client that sent a malformed message");
+        close(connection);
+        return false;
+      }
+      execute(connection, *request);
+    }
+    return true;
+  }
+
+  [[nodiscard]] size_t max_message_bytes() const {
+    return options_.limits.max_value_bytes + options_.limits.max_key_bytes + 1024;
+  }
+
+  void execute(Connection& connection, const StoreRequest& request) {
+    const std::optional<StoreAnswer> answer = table_.apply(request);
+    if (!answer) {
+      park(connection, request);
+      return;
+    }
+    reply(connection, *answer);
+    const bool writes = request.op == StoreOp::kSet || request.op == StoreOp::kAppend ||
+                        request.op == StoreOp::kAdd || request.op == StoreOp::kCompareSet;
+    if (writes && answer->status == StoreStatus::kDone) {
+      for (const std::string& key : request.keys) wake_waiters(key);
+    }
+  }
+
+  void reply(Connection& connection, const StoreAnswer& answer) {
+    connection.closing = answer.status == StoreStatus::kRefused;
+    send(connection, answer.encode());
+  }
+
+  // ---- waiting for keys ----
+
+  void park(Connection& connection, const StoreRequest& request) {
+    const auto patience = std::clamp<Duration>(request.patience, Duration::zero(), std::chrono::hours(24 * 7));
+    connection.parked = Parked{request, 0, Clock::now() + patience};
+    connection.parked->next = table_.first_missing(request, 0);
+    waiters_[request.keys[connection.parked->next]].push_back(connection.id);
+    patience_.insert({connection.parked->until, connection.id});
+    update_interest(connection);
+  }
+
+  void unpark(Connection& connection) {
+    if (!connection.parked) return;
+    const Parked& parked = *connection.parked;
+    patience_.erase({parked.until, connection.id});
+    if (parked.next < parked.request.keys.size()) stop_waiting(parked.request.keys[parked.next], connection.id);
+    connection.parked.reset();
+    update_interest(connection);
+  }
+
+  void stop_waiting(const std::string& key, ConnectionId id) {
+    const auto waiting = waiters_.find(key);
+    if (waiting == waiters_.end()) return;
+    std::erase(waiting->second, id);
+    if (waiting->second.empty()) waiters_.erase(waiting);
+  }
+
+  // Each waiter waits for one key at a time, its first missing one: a wait for n keys costs n look-ups in all.
+  void wake_waiters(const std::string& key) {
+    auto waiting = waiters_.extract(key);
+    if (waiting.empty()) return;
+    for (const ConnectionId id : waiting.mapped()) {
+      Connection& connection = connections_.at(id);
+      Parked& parked = *connection.parked;
+      const std::vector<std::string>& keys = parked.request.keys;
+      parked.next = table_.first_missing(parked.request, parked.next);
+      if (parked.next == keys.size()) parked.next = table_.first_missing(parked.request, 0);  // any removed since?
+      if (parked.next < keys.size()) {
+        waiters_[keys[parked.next]].push_back(id);
+        continue;
+      }
+      const std::optional<StoreAnswer> answer = table_.apply(parked.request);
+      unpark(connection);
+      reply(connection, *answer);
+    }
+  }
+
+  struct Stranger {
+    ConnectionId id;
+    Clock::time_point until;
+  };
+
+  const StoreServerOptions options_;
+  StoreTable table_;
+  UniqueFd listener_;
+  UniqueFd epoll_;
+  UniqueFd wake_;
+  std::atomic<bool> stopping_{false};
+
+  ConnectionId next_id_ = kFirstConnectionId;
+  std::unordered_map<ConnectionId, Connection> connections_;
+  std::deque<Stranger> strangers_;  // in the order of their deadlines; admitted ones stay until theirs passes
+  std::set<std::pair<Clock::time_point, ConnectionId>> patience_;
+  std::unordered_map<std::string, std::vector<ConnectionId>> waiters_;
+  std::optional<Clock::time_point> accept_paused_until_;
+
+  mutable std::mutex counts_mutex_;
+  std::condition_variable all_gone_;
+  Counts counts_;
+};
+
+StoreServer::StoreServer(StoreServerOptions options) {
+  UniqueFd listener;
+  for (const int port : options.ports) {
+    listener = listen_on({options.address, port});
+    if (listener.valid()) break;
+  }
+  if (!listener.valid()) {
+    std::string ports;
+    for (const int port : options.ports) ports += format(" {}", port);
+    throw PeerLost(format("the store finds no free port on {}: tried{}", options.address, ports));
+  }
+  endpoint_ = local_endpoint(listener.get());
+  loop_ = std::make_unique<Loop>(std::move(options), std::move(listener));
+  thread_ = std::thread([this] { loop_->run(); });
+}
+
+StoreServer::~StoreServer() {
+  loop_->stop();
+  thread_.join();
+}
+
+bool StoreServer::drain(Duration patience) { return loop_->drain(patience); }
+
+StoreServer::Counts StoreServer::counts() const { return loop_->counts(); }
+
+}  // namespace shoal::cluster

@@ -1,0 +1,66 @@
+// store_server.h -- the store of a job: one thread in rank 0 that the other ranks connect to.
+//
+//   StoreServer server({.address = "10.0.0.1", .ports = {23456}, .secret = secret, .max_clients = 64});
+//   server.endpoint();                  // where it listens: exactly that address, never a wildcard
+//
+// Safe against strangers: a connection proves the job's secret before its first request is read, and is
+// closed after `greeting` otherwise. Connections, keys and sizes are bounded; when too many strangers knock
+// the oldest one goes, so that a client that knows the secret gets in within a retry or two.
+// The thread never throws: it answers, closes connections, or logs.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "shoal/cluster/secret.h"
+#include "shoal/cluster/socket.h"
+#include "shoal/cluster/store_table.h"
+#include "shoal/core/activity.h"
+
+namespace shoal::cluster {
+
+struct StoreServerOptions {
+  std::string address;     // numeric; the only one it listens on
+  std::vector<int> ports;  // tried in this order; 0 takes any free one
+  Secret secret;
+  int max_clients = 1024;                     // connections that have proven the secret
+  int max_strangers = 1024;                   // connections that have not yet
+  Duration greeting = std::chrono::seconds(1);  // how long they may take to do so
+  StoreLimits limits = {};
+  ActivityBoard* board = nullptr;
+};
+
+class StoreServer {
+ public:
+  // Listens and starts the thread. PeerLost when none of the ports can be had.
+  explicit StoreServer(StoreServerOptions options);
+  StoreServer(const StoreServer&) = delete;
+  StoreServer& operator=(const StoreServer&) = delete;
+  ~StoreServer();
+
+  [[nodiscard]] const Endpoint& endpoint() const { return endpoint_; }
+
+  // Waits until all clients have gone, so that the last answers arrive; false when the deadline passes.
+  bool drain(Duration patience);
+
+  struct Counts {
+    int64_t clients = 0;   // connected now, secret proven
+    int64_t admitted = 0;  // ever
+    int64_t turned_away = 0;
+  };
+
+  [[nodiscard]] Counts counts() const;
+
+ private:
+  class Loop;
+
+  Endpoint endpoint_;
+  std::unique_ptr<Loop> loop_;
+  std::thread thread_;
+};
+
+}  // namespace shoal::cluster

@@ -1,0 +1,169 @@
+#include "shoal/cluster/subprocess.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <string_view>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shoal/core/error.h"
+
+namespace shoal::cluster {
+namespace {
+
+constexpr const char* kLastWordsVariable = "SHOAL_LAST_WORDS_FD";
+constexpr size_t kMaxLastWords = 2000;  // a pipe takes this much at once, so writing never blocks
+constexpr size_t kMaxOutput = 1 << 20;
+
+struct Pipe {
+  UniqueFd read;
+  UniqueFd write;
+};
+
+Pipe make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    throw PeerLost(format("cannot make a pipe: {}", describe_errno(errno)));
+  }
+  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  pointers.reserve(texts.size() + 1);
+  for (std::string& text : texts) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::vector<std::string> merged_environment(const std::map<std::string, std::string>& additions) {
+  std::vector<std::string> entries;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    if (!additions.contains(std::string(text.substr(0, text.find('='))))) entries.emplace_back(text);
+  }
+  for (const auto& [name, value] : additions) entries.push_back(name + "=" + value);
+  return entries;
+}
+
+// Everything the child needs between fork and exec, prepared before: there it may only make system calls.
+struct Launch {
+  char* const* arguments;
+  char* const* environment;
+  const char* output;  // nullptr: inherited
+  int keep_fd;         // survives exec, or -1
+  int error_fd;        // receives errno when exec fails
+  pid_t parent;
+};
+
+[[noreturn]] void become(const Launch& launch) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != launch.parent) ::_exit(0);  // the parent died before the line above
+  ::setpgid(0, 0);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (launch.keep_fd >= 0) ::fcntl(launch.keep_fd, F_SETFD, 0);
+  bool ready = true;
+  if (launch.output != nullptr) {
+    const int fd = ::open(launch.output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kFileMode);
+    ready = fd >= 0 && ::dup2(fd, STDOUT_FILENO) >= 0 && ::dup2(fd, STDERR_FILENO) >= 0;
+  }
+  if (ready) ::execvpe(launch.arguments[0], launch.arguments, launch.environment);
+  const int error_number = errno;
+  [[maybe_unused]] const ssize_t written = ::write(launch.error_fd, &error_number, sizeof(error_number));
+  ::_exit(127);
+}
+
+}  // namespace
+
+Child start(const Program& program) {
+  SHOAL_CHECK(!program.arguments.empty(), "a program without a name");
+  Pipe words = make_pipe();
+  Pipe failure = make_pipe();
+  std::vector<std::string> arguments = program.arguments;
+  std::map<std::string, std::string> additions = program.environment;
+  additions[kLastWordsVariable] = std::to_string(words.write.get());
+  std::vector<std::string> environment = merged_environment(additions);
+  const std::vector<char*> argument_pointers = pointers_to(arguments);
+  const std::vector<char*> environment_pointers = pointers_to(environment);
+  const Launch launch{argument_pointers.data(),
+                      environment_pointers.data(),
+                      program.output.empty() ? nullptr : program.output.c_str(),
+                      words.write.get(),
+                      failure.write.get(),
+                      ::getpid()};
+  const pid_t pid = ::fork();
+  if (pid < 0) throw PeerLost(format("cannot start a process: {}", describe_errno(errno)));
+  if (pid == 0) become(launch);
+  failure.write.reset();
+  int error_number = 0;
+  const ssize_t got = ::read(failure.read.get(), &error_number, sizeof(error_number));  // 0 once exec succeeded
+  if (got > 0) {
+    ::waitpid(pid, nullptr, 0);
+    throw UsageError(format("cannot start '{}': {}", program.arguments[0], describe_errno(error_number)));
+  }
+  ::fcntl(words.read.get(), F_SETFL, O_NONBLOCK);
+  UniqueFd death(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));  // glibc 2.36 declares it for C only
+  if (!death.valid()) {
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+    throw PeerLost(format("cannot watch a process: {}", describe_errno(errno)));
+  }
+  return {pid, std::move(death), std::move(words.read)};
+}
+
+void leave_last_words(const std::string& line) {
+  const char* text = std::getenv(kLastWordsVariable);
+  if (text == nullptr) return;
+  const std::string_view number(text);
+  int fd = -1;
+  const auto [stop, error] = std::from_chars(number.data(), number.data() + number.size(), fd);
+  if (error != std::errc() || stop != number.data() + number.size() || fd <= STDERR_FILENO) return;
+  const std::string cut = line.substr(0, kMaxLastWords);
+  [[maybe_unused]] const ssize_t written = ::write(fd, cut.data(), cut.size());
+}
+
+std::string output_of(const std::vector<std::string>& arguments, Duration patience) {
+  Pipe output = make_pipe();
+  std::vector<std::string> copies = arguments;
+  const std::vector<char*> pointers = pointers_to(copies);
+  const pid_t pid = ::fork();
+  if (pid < 0) return "";
+  if (pid == 0) {
+    const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    ::dup2(null, STDIN_FILENO);
+    ::dup2(output.write.get(), STDOUT_FILENO);
+    ::dup2(null, STDERR_FILENO);
+    ::execvp(pointers[0], pointers.data());
+    ::_exit(127);
+  }
+  output.write.reset();
+  std::string text;
+  const Clock::time_point deadline = Clock::now() + patience;
+  bool complete = false;
+  while (!complete && text.size() < kMaxOutput) {
+    const auto left = std::chrono::ceil<Duration>(deadline - Clock::now()).count();
+    pollfd entry{output.read.get(), POLLIN, 0};
+    if (left <= 0 || ::poll(&entry, 1, static_cast<int>(left)) <= 0) break;
+    std::array<char, 4096> buffer{};
+    const ssize_t got = ::read(output.read.get(), buffer.data(), buffer.size());
+    complete = got <= 0;
+    if (got > 0) text.append(buffer.data(), static_cast<size_t>(got));
+  }
+  if (!complete) ::kill(pid, SIGKILL);
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return complete && status == 0 ? text : "";
+}
+
+}  // namespace shoal::cluster

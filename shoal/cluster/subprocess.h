@@ -1,0 +1,37 @@
+// subprocess.h -- starting programs: without a shell, with a clean signal mask, never outliving us.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "shoal/core/files.h"
+#include "shoal/core/units.h"
+
+namespace shoal::cluster {
+
+struct Program {
+  std::vector<std::string> arguments;              // [0] is looked up in PATH unless it holds a '/'
+  std::map<std::string, std::string> environment;  // on top of ours
+  std::string output;                              // file for standard output and error; empty: ours
+};
+
+// A started program in a process group of its own, killed when this thread ends.
+struct Child {
+  pid_t pid = -1;
+  UniqueFd death;       // a pidfd: readable once the program has ended
+  UniqueFd last_words;  // what the program wrote to the descriptor named in SHOAL_LAST_WORDS_FD
+};
+
+// UsageError when the program cannot be started.
+Child start(const Program& program);
+
+// Sends the line that a supervisor shows as this process's reason to fail; does nothing without a supervisor.
+void leave_last_words(const std::string& line);
+
+// Standard output of a program, at most 1 MiB; empty when it cannot run, fails, or takes too long.
+std::string output_of(const std::vector<std::string>& arguments, Duration patience);
+
+}  // namespace shoal::cluster

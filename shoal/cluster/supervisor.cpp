@@ -1,0 +1,202 @@
+#include "shoal/cluster/supervisor.h"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <optional>
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "shoal/core/error.h"
+
+namespace shoal::cluster {
+namespace {
+
+constexpr std::array<int, 5> kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+
+std::string signal_name(int number) {
+  const char* name = ::sigabbrev_np(number);
+  return name == nullptr ? format("signal {}", number) : format("SIG{}", name);
+}
+
+struct Rank {
+  int rank = 0;
+  Child child;
+  bool running = true;
+  int status = 0;  // as waitpid gives it
+  Clock::time_point ended;
+
+  [[nodiscard]] int exit_code() const {
+    return WIFSIGNALED(status) ? kSignalExitBase + WTERMSIG(status) : WEXITSTATUS(status);
+  }
+};
+
+// While it lives, this thread's signals arrive through a descriptor instead of interrupting it.
+class SignalInbox {
+ public:
+  SignalInbox() {
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int number : kForwarded) sigaddset(&set, number);
+    ::pthread_sigmask(SIG_BLOCK, &set, &before_);
+    fd_ = UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (!fd_.valid()) throw PeerLost(format("cannot receive signals: {}", describe_errno(errno)));
+  }
+
+  SignalInbox(const SignalInbox&) = delete;
+  SignalInbox& operator=(const SignalInbox&) = delete;
+  ~SignalInbox() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+  [[nodiscard]] int fd() const { return fd_.get(); }
+
+  [[nodiscard]] std::optional<int> take() const {
+    signalfd_siginfo info{};
+    if (::read(fd_.get(), &info, sizeof(info)) != sizeof(info)) return std::nullopt;
+    return static_cast<int>(info.ssi_signo);
+  }
+
+ private:
+  sigset_t before_{};
+  UniqueFd fd_;
+};
+
+class Job {
+ public:
+  Job(const std::vector<Program>& programs, const SuperviseOptions& options) : options_(options) {
+    ranks_.reserve(programs.size());
+    for (size_t i = 0; i < programs.size(); ++i) {
+      ranks_.push_back({options.first_rank + static_cast<int>(i), start(programs[i]), true, 0, {}});
+    }
+  }
+
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+  ~Job() {
+    send_to_all(SIGKILL);
+    for (Rank& rank : ranks_) {
+      if (rank.running) ::waitpid(rank.child.pid, nullptr, 0);
+    }
+  }
+
+  JobResult run() {
+    while (num_running() > 0) {
+      wait_for_news(time_to_next_step());
+      while (const std::optional<int> number = inbox_.take()) receive(*number);
+      reap();
+      escalate();
+    }
+    return conclude();
+  }
+
+ private:
+  [[nodiscard]] size_t num_running() const {
+    return static_cast<size_t>(
+        std::count_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.running; }));
+  }
+
+  // Until a signal arrives, a rank ends, or the time is over. Deaths are seen through pidfds and not SIGCHLD,
+  // which another thread of this process might swallow.
+  void wait_for_news(Duration patience) const {
+    std::vector<pollfd> entries = {{inbox_.fd(), POLLIN, 0}};
+    for (const Rank& rank : ranks_) {
+      if (rank.running) entries.push_back({rank.child.death.get(), POLLIN, 0});
+    }
+    ::poll(entries.data(), entries.size(), static_cast<int>(std::clamp<int64_t>(patience.count(), 0, 3'600'000)));
+  }
+
+  void send_to_all(int number) {
+    for (const Rank& rank : ranks_) {
+      if (rank.running) ::kill(-rank.child.pid, number);  // the whole process group
+    }
+  }
+
+  void receive(int number) {
+    const bool again = number == SIGINT && interrupted_;
+    interrupted_ = interrupted_ || number == SIGINT;
+    send_to_all(again ? SIGKILL : number);
+  }
+
+  void reap() {
+    for (Rank& rank : ranks_) {
+      if (!rank.running || ::waitpid(rank.child.pid, &rank.status, WNOHANG) != rank.child.pid) continue;
+      rank.running = false;
+      rank.ended = Clock::now();
+      if (rank.exit_code() == 0) continue;
+      // A reason of its own outranks "a peer is gone", whichever was noticed first.
+      const int requeue = static_cast<int>(ExitCode::kRequeue);
+      const bool better = cause_ == nullptr || (cause_->exit_code() == requeue && rank.exit_code() != requeue && !told_);
+      if (better) cause_ = &rank;
+    }
+  }
+
+  // Nothing, then SIGTERM, then SIGKILL, each when its time has come.
+  void escalate() {
+    if (cause_ == nullptr || num_running() == 0) return;
+    const Clock::time_point now = Clock::now();
+    const bool settled = cause_->exit_code() != static_cast<int>(ExitCode::kRequeue) ||
+                         now >= cause_->ended + options_.settle;
+    if (!told_ && settled) {
+      stopped_ = num_running();
+      send_to_all(SIGTERM);
+      send_to_all(SIGCONT);  // a stopped process receives SIGTERM only once it runs
+      told_ = now;
+    } else if (told_ && !killed_ && now >= *told_ + options_.grace) {
+      send_to_all(SIGKILL);
+      killed_ = true;
+    }
+  }
+
+  [[nodiscard]] Duration time_to_next_step() const {
+    if (cause_ == nullptr || killed_) return std::chrono::hours(1);
+    const Clock::time_point next = told_ ? *told_ + options_.grace : cause_->ended + options_.settle;
+    return std::chrono::ceil<Duration>(next - Clock::now());
+  }
+
+  [[nodiscard]] static std::string last_words_of(const Rank& rank) {
+    std::array<char, 4096> buffer{};
+    const ssize_t got = ::read(rank.child.last_words.get(), buffer.data(), buffer.size());
+    std::string text(buffer.data(), static_cast<size_t>(std::max<ssize_t>(got, 0)));
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    return text;
+  }
+
+  [[nodiscard]] JobResult conclude() const {
+    if (cause_ == nullptr) return {};
+    const double seconds = std::chrono::duration<double>(cause_->ended - began_).count();
+    std::string how = WIFSIGNALED(cause_->status)
+                          ? format("was killed by {}", signal_name(WTERMSIG(cause_->status)))
+                          : format("ended with exit code {}", cause_->exit_code());
+    const std::string words = last_words_of(*cause_);
+    const std::string others = stopped_ == 0 ? "" : format("; stopped the {} still running", stopped_);
+    return {cause_->exit_code(),
+            format("rank {} (pid {}) {} after {:.1f} s{}{}",
+                   cause_->rank,
+                   cause_->child.pid,
+                   how,
+                   seconds,
+                   words.empty() ? "" : ": " + words,
+                   others)};
+  }
+
+  SuperviseOptions options_;
+  SignalInbox inbox_;
+  Clock::time_point began_ = Clock::now();
+  std::vector<Rank> ranks_;
+  const Rank* cause_ = nullptr;
+  size_t stopped_ = 0;
+  std::optional<Clock::time_point> told_;
+  bool killed_ = false;
+  bool interrupted_ = false;
+};
+
+}  // namespace
+
+JobResult supervise(const std::vector<Program>& programs, const SuperviseOptions& options) {
+  return Job(programs, options).run();
+}
+
+}  // namespace shoal::cluster

@@ -1,0 +1,245 @@
+#include "shoal/cluster/store_server.h"
+
+#include <atomic>
+#include <thread>
+
+#include <sys/socket.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "shoal/cluster/store_client.h"
+#include "shoal/cluster/wire.h"
+#include "shoal/core/error.h"
+#include "shoal/core/files.h"
+#include "tests/support/error_text.h"
+
+namespace shoal::cluster {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using tests::error_text;
+
+class StoreServerTest : public ::testing::Test {
+ protected:
+  StoreServerOptions options() const { return {.address = "127.0.0.1", .ports = {0}, .secret = secret_}; }
+
+  StoreClient client(const StoreServer& server) const {
+    return StoreClient::connect({{server.endpoint()}, secret_}, 10s);
+  }
+
+  const Secret secret_ = Secret::random();
+};
+
+// Waits for something another thread does; the test fails by ctest's limit if it never happens.
+template <class Condition>
+void eventually(Condition condition) {
+  while (!condition()) std::this_thread::yield();
+}
+
+TEST_F(StoreServerTest, ServesEveryOperation) {
+  const StoreServer server(options());
+  StoreClient store = client(server);
+  store.set("a", "1");
+  store.set({"b", "c"}, {"2", std::string("\0x", 2)});
+  EXPECT_THAT(store.get({"a", "b", "c"}, 1s), ElementsAre("1", "2", std::string("\0x", 2)));
+  EXPECT_EQ(store.add("n", 3), 3);
+  EXPECT_EQ(store.add("n", 4), 7);
+  store.append("a", "0");
+  EXPECT_EQ(store.get("a", 1s), "10");
+  EXPECT_EQ(store.compare_set("a", "10", "11"), "11");
+  EXPECT_TRUE(store.check({"a", "b"}));
+  EXPECT_FALSE(store.check({"a", "z"}));
+  EXPECT_TRUE(store.remove("a"));
+  EXPECT_FALSE(store.remove("a"));
+  EXPECT_EQ(store.num_keys(), 3);
+  EXPECT_EQ(store.own_address(), "127.0.0.1");
+}
+
+TEST_F(StoreServerTest, HoldsTheAnswerBackUntilTheKeysExist) {
+  const StoreServer server(options());
+  StoreClient waiting = client(server);
+  StoreClient writing = client(server);
+  std::thread writer([&] {
+    for (const char* key : {"third", "first", "second"}) writing.set(key, key);
+  });
+  EXPECT_THAT(waiting.get({"first", "second", "third"}, 10s), ElementsAre("first", "second", "third"));
+  writer.join();
+}
+
+TEST_F(StoreServerTest, AWaitSurvivesAKeyThatComesAndGoes) {
+  const StoreServer server(options());
+  StoreClient waiting = client(server);
+  StoreClient writing = client(server);
+  std::atomic<bool> answered{false};
+  std::thread waiter([&] {
+    waiting.wait({"a", "b"}, 10s);
+    answered = true;
+  });
+  writing.set("a", "");
+  writing.remove("a");
+  writing.set("b", "");
+  EXPECT_FALSE(writing.check({"a"}));
+  EXPECT_FALSE(answered);
+  writing.set("a", "");
+  waiter.join();
+}
+
+TEST_F(StoreServerTest, PatienceEndsAndNamesTheMissingKeys) {
+  const StoreServer server(options());
+  StoreClient store = client(server);
+  store.set("here", "");
+  try {
+    store.wait({"here", "gone", "lost"}, 50ms);
+    FAIL();
+  } catch (const StoreTimeout& timeout) {
+    EXPECT_THAT(timeout.what(), HasSubstr("waited 50ms for gone, lost in the store"));
+    EXPECT_THAT(timeout.missing(), ElementsAre("gone", "lost"));
+  }
+  store.set("after", "1");
+  EXPECT_EQ(store.get("after", 1s), "1") << "the connection goes on after a timeout";
+}
+
+TEST_F(StoreServerTest, AClientWithoutTheSecretIsTurnedAway) {
+  const StoreServer server(options());
+  StoreClient honest = client(server);
+  honest.set("k", "v");
+  const StoreTarget liar{{server.endpoint()}, Secret::random()};
+  EXPECT_THAT(error_text<PeerLost>([&] { StoreClient::connect(liar, 100ms); }),
+              HasSubstr("does not accept this job's secret"));
+  EXPECT_EQ(honest.get("k", 1s), "v");
+  EXPECT_EQ(server.counts().clients, 1);
+  EXPECT_GE(server.counts().turned_away, 1);
+}
+
+TEST_F(StoreServerTest, AClientNoticesAServerWithoutTheSecret) {
+  StoreServerOptions other = options();
+  other.secret = Secret::random();
+  const StoreServer foreign(std::move(other));
+  EXPECT_THROW((void)StoreClient::connect({{foreign.endpoint()}, secret_}, 100ms), PeerLost);
+}
+
+TEST_F(StoreServerTest, ASequenceOfPortsLeadsPastAnotherJob) {
+  StoreServerOptions other = options();
+  other.secret = Secret::random();
+  const StoreServer foreign(std::move(other));
+  StoreServerOptions ours = options();
+  ours.ports = {foreign.endpoint().port, 0};
+  const StoreServer server(std::move(ours));
+  EXPECT_NE(server.endpoint().port, foreign.endpoint().port);
+  StoreClient store = StoreClient::connect({{foreign.endpoint(), server.endpoint()}, secret_}, 10s);
+  EXPECT_EQ(store.server().port, server.endpoint().port);
+}
+
+TEST_F(StoreServerTest, ASilentStrangerIsClosedWithinASecond) {
+  const StoreServer server(options());
+  const Clock::time_point began = Clock::now();
+  const UniqueFd stranger = connect_to(server.endpoint(), Clock::now() + 5s);
+  ASSERT_TRUE(stranger.valid());
+  std::string greeting(kServerGreetingBytes, '\0');
+  ASSERT_TRUE(receive_exactly(stranger.get(), greeting.data(), greeting.size(), Clock::now() + 5s));
+  char more = 0;
+  EXPECT_FALSE(receive_exactly(stranger.get(), &more, 1, Clock::now() + 5s));
+  EXPECT_NE(errno, ETIMEDOUT) << "closed by the server, not given up by us";
+  EXPECT_LT(Clock::now() - began, 1500ms);
+  EXPECT_GT(Clock::now() - began, 900ms);
+}
+
+TEST_F(StoreServerTest, ARequestBeforeTheProofIsNeverRead) {
+  const StoreServer server(options());
+  const UniqueFd stranger = connect_to(server.endpoint(), Clock::now() + 5s);
+  const std::string request = StoreRequest{StoreOp::kSet, {"k"}, {std::string(100, 'v')}}.encode();
+  ASSERT_TRUE(send_all(stranger.get(), request, Clock::now() + 5s));
+  eventually([&] { return server.counts().turned_away == 1; });
+  EXPECT_EQ(client(server).num_keys(), 0);
+}
+
+TEST_F(StoreServerTest, AProvenClientThatSendsRubbishIsClosedAndHurtsNobody) {
+  const StoreServer server(options());
+  StoreClient honest = client(server);
+  honest.set("k", "v");
+  for (const std::string& rubbish : {std::string("\xff\xff\xff\x7f", 4), std::string("\3\0\0\0abc", 7)}) {
+    const UniqueFd fd = connect_to(server.endpoint(), Clock::now() + 5s);
+    std::string greeting(kServerGreetingBytes, '\0');
+    ASSERT_TRUE(receive_exactly(fd.get(), greeting.data(), greeting.size(), Clock::now() + 5s));
+    const std::string nonce = random_bytes(kNonceBytes);
+    const std::string proof = client_proof(secret_, greeting.substr(kServerMagic.size()), nonce);
+    ASSERT_TRUE(send_all(fd.get(), std::string(kClientMagic) + nonce + proof + rubbish, Clock::now() + 5s));
+    std::string answer(kMacBytes, '\0');
+    ASSERT_TRUE(receive_exactly(fd.get(), answer.data(), answer.size(), Clock::now() + 5s));
+    char more = 0;
+    EXPECT_FALSE(receive_exactly(fd.get(), &more, 1, Clock::now() + 5s));
+  }
+  EXPECT_EQ(honest.get("k", 1s), "v");
+}
+
+TEST_F(StoreServerTest, ARefusedRequestSaysWhyAndClosesTheConnection) {
+  StoreServerOptions small = options();
+  small.limits.max_value_bytes = 10;
+  const StoreServer server(std::move(small));
+  StoreClient store = client(server);
+  EXPECT_THAT(error_text<BugError>([&] { store.set("k", std::string(11, 'x')); }), HasSubstr("a value of 11 bytes"));
+  EXPECT_THROW(store.set("k", ""), PeerLost);
+}
+
+TEST_F(StoreServerTest, TheNumberOfClientsIsBounded) {
+  StoreServerOptions two = options();
+  two.max_clients = 2;
+  const StoreServer server(std::move(two));
+  const StoreClient first = client(server);
+  auto second = std::make_unique<StoreClient>(client(server));
+  EXPECT_THROW((void)StoreClient::connect({{server.endpoint()}, secret_}, 50ms), PeerLost);
+  second.reset();
+  EXPECT_NO_THROW((void)client(server)) << "a place is free again";
+}
+
+TEST_F(StoreServerTest, AFloodOfStrangersLetsHonestClientsIn) {
+  StoreServerOptions tight = options();
+  tight.max_strangers = 16;
+  const StoreServer server(std::move(tight));
+  StoreClient working = client(server);
+  const std::jthread flood([&](const std::stop_token& stop) {
+    std::vector<UniqueFd> open(200);  // many at once, silent and never closed by themselves
+    for (size_t i = 0; !stop.stop_requested(); ++i) {
+      open[i % open.size()] = connect_to(server.endpoint(), Clock::now() + 1s);
+      if (i % 3 == 0) send_all(open[i % open.size()].get(), "GET / HTTP/1.1\r\n\r\n", Clock::now() + 1s);
+    }
+  });
+  eventually([&] { return server.counts().turned_away > 500; });
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_EQ(working.add("n", 1), i + 1);
+    StoreClient late = client(server);
+    late.set("late", std::to_string(i));
+  }
+  EXPECT_EQ(working.get("late", 1s), "49");
+}
+
+TEST_F(StoreServerTest, ALostServerIsNoticed) {
+  auto server = std::make_unique<StoreServer>(options());
+  StoreClient store = client(*server);
+  server.reset();
+  EXPECT_THAT(error_text<PeerLost>([&] { store.get("k", 10s); }), HasSubstr("is gone"));
+}
+
+TEST_F(StoreServerTest, DrainWaitsForTheLastClient) {
+  StoreServer server(options());
+  auto store = std::make_unique<StoreClient>(client(server));
+  EXPECT_FALSE(server.drain(20ms));
+  std::thread leaver([&] { store.reset(); });
+  EXPECT_TRUE(server.drain(10s));
+  leaver.join();
+}
+
+TEST_F(StoreServerTest, ClonesAreIndependentConnections) {
+  const StoreServer server(options());
+  StoreClient store = client(server);
+  StoreClient other = store.clone(5s);
+  std::thread waiter([&] { EXPECT_EQ(other.get("k", 10s), "v"); });
+  store.set("k", "v");
+  waiter.join();
+}
+
+}  // namespace
+}  // namespace shoal::cluster

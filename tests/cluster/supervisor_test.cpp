@@ -1,0 +1,114 @@
+#include "shoal/cluster/supervisor.h"
+
+#include <csignal>
+#include <fstream>
+#include <thread>
+
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "shoal/core/error.h"
+#include "tests/support/error_text.h"
+#include "tests/support/temp_dir.h"
+
+namespace shoal::cluster {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using tests::error_text;
+using tests::TempDir;
+
+Program shell(const std::string& script) { return {{"/bin/sh", "-c", script}, {}, ""}; }
+
+TEST(Supervisor, AllRanksDone) {
+  const JobResult result = supervise({shell("exit 0"), shell("sleep 0.05")}, {});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.cause, "");
+}
+
+TEST(Supervisor, NamesTheFirstCauseAndStopsTheOthers) {
+  const Clock::time_point began = Clock::now();
+  const JobResult result = supervise({shell("sleep 60"), shell("sleep 0.1; exit 3"), shell("sleep 60")}, {});
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_THAT(result.cause, AllOf(HasSubstr("rank 1 (pid "), HasSubstr("ended with exit code 3 after 0."),
+                                  HasSubstr("stopped the 2 still running")));
+  EXPECT_LT(Clock::now() - began, 10s);
+}
+
+TEST(Supervisor, NamesTheSignal) {
+  const JobResult result = supervise({shell("kill -KILL $$"), shell("sleep 60")}, {.first_rank = 8});
+  EXPECT_EQ(result.exit_code, 128 + SIGKILL);
+  EXPECT_THAT(result.cause, HasSubstr("rank 8 (pid "));
+  EXPECT_THAT(result.cause, HasSubstr("was killed by SIGKILL"));
+}
+
+TEST(Supervisor, AVictimIsNotTheCause) {
+  // Rank 0 notices a lost peer at once; the rank that is to blame takes longer to die.
+  const JobResult result = supervise({shell("exit 75"), shell("sleep 0.2; kill -SEGV $$"), shell("sleep 60")}, {});
+  EXPECT_EQ(result.exit_code, 128 + SIGSEGV);
+  EXPECT_THAT(result.cause, HasSubstr("rank 1"));
+}
+
+TEST(Supervisor, KillsWhatDoesNotStop) {
+  const Clock::time_point began = Clock::now();
+  const JobResult result =
+      supervise({shell("exit 9"), shell("trap '' TERM; while :; do sleep 1; done")}, {.grace = 200ms});
+  EXPECT_EQ(result.exit_code, 9);
+  EXPECT_LT(Clock::now() - began, 10s);
+}
+
+TEST(Supervisor, KillsWhatIsStopped) {
+  const JobResult result = supervise({shell("sleep 0.2; exit 9"), shell("kill -STOP $$; sleep 60")}, {.grace = 200ms});
+  EXPECT_EQ(result.exit_code, 9);
+}
+
+TEST(Supervisor, PassesOnSignals) {
+  const TempDir dir;
+  const std::string ready = (dir / "ready").string();
+  const std::string script = "trap 'exit 42' USR1; : > " + ready + "; while :; do sleep 0.05; done";
+  // Blocked before the sender starts, or the signal would end that thread's process instead.
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGUSR1);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  std::thread sender([&, parent = ::getpid()] {
+    while (!std::filesystem::exists(ready)) std::this_thread::yield();
+    ::kill(parent, SIGUSR1);
+  });
+  const JobResult result = supervise({shell(script)}, {});
+  sender.join();
+  EXPECT_EQ(result.exit_code, 42);
+}
+
+TEST(Supervisor, ShowsARanksLastWords) {
+  const JobResult result = supervise({shell("printf 'disk is\\nfull' >&$SHOAL_LAST_WORDS_FD; exit 3")}, {});
+  EXPECT_THAT(result.cause, HasSubstr("after 0.0 s: disk is full"));
+}
+
+TEST(Supervisor, HandsOverEnvironmentAndOutput) {
+  const TempDir dir;
+  Program program = shell("echo rank $SHOAL_RANK; echo oops >&2");
+  program.environment["SHOAL_RANK"] = "7";
+  program.output = (dir / "out").string();
+  EXPECT_EQ(supervise({program}, {}).exit_code, 0);
+  EXPECT_EQ(read_file(dir / "out", 1000), "rank 7\noops\n");
+}
+
+TEST(Supervisor, RefusesAProgramThatIsNotThere) {
+  EXPECT_THAT(error_text<UsageError>([] { supervise({{{"/no/such/program"}, {}, ""}}, {}); }),
+              HasSubstr("cannot start '/no/such/program': No such file"));
+}
+
+TEST(OutputOf, GivesStandardOutputOrNothing) {
+  EXPECT_EQ(output_of({"/bin/echo", "a  b"}, 5s), "a  b\n");
+  EXPECT_EQ(output_of({"/bin/sh", "-c", "echo x; exit 1"}, 5s), "");
+  EXPECT_EQ(output_of({"/no/such/program"}, 5s), "");
+  EXPECT_EQ(output_of({"/bin/sleep", "60"}, 50ms), "");
+}
+
+}  // namespace
+}  // namespace shoal::cluster
