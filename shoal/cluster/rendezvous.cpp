@@ -138,9 +138,9 @@ Rendezvous meet(const Membership& me, const Environment& environment, const Rend
       for (const int port : place.ports) target.endpoints.push_back({address, port});
     }
   }
-  meeting.client_ = std::make_unique<StoreClient>(StoreClient::connect(target, left()));
+  meeting.client_ = std::make_shared<StoreClient>(StoreClient::connect(target, left()));
   meeting.address_ = options.interface ? address_of_interface(*options.interface) : meeting.client_->own_address();
-  StoreClient& store = meeting.store();
+  StoreClient& store = *meeting.store();
   if (store.add(format("rendezvous/arrivals/{}", me.rank), 1) != 1) {
     throw UsageError(format("rank {} is there already: two jobs with the same name '{}' run at once; set SHOAL_JOB "
                             "to a name of its own for each",

@@ -1,7 +1,7 @@
 // rendezvous.h -- how the ranks of a job find each other: rank 0 opens the store, everyone connects to it.
 //
 //   Rendezvous meeting = meet(me, environment, {.patience = 5min});
-//   meeting.store().get(...);
+//   meeting.store()->get(...);
 //   meeting.address();              // of this host, for whatever else this rank listens with
 //
 // The port is the launcher's if it names one. Otherwise rank 0 takes the first free one of a short sequence
@@ -36,14 +36,14 @@ StorePlace store_place(const Membership& me, const Secret& secret, const std::op
 
 class Rendezvous {
  public:
-  [[nodiscard]] StoreClient& store() { return *client_; }
+  [[nodiscard]] const std::shared_ptr<StoreClient>& store() const { return client_; }
   [[nodiscard]] const Endpoint& endpoint() const { return client_->server(); }
   [[nodiscard]] const std::string& address() const { return address_; }
 
   // The host of each rank. Answered by the store, so ask once and on the ranks that need it.
   std::vector<std::string> hosts_of_ranks(Duration patience);
 
-  // Closes this rank's connection; rank 0 stays until the others have done so, at most `patience`.
+  // Lets go of this rank's connection, which closes once nobody else holds store(); rank 0 stays until the others have done so, at most `patience`.
   void leave(Duration patience);
 
  private:
@@ -52,7 +52,7 @@ class Rendezvous {
   int world_size_ = 1;
   std::string address_;
   std::unique_ptr<StoreServer> server_;
-  std::unique_ptr<StoreClient> client_;
+  std::shared_ptr<StoreClient> client_;
 };
 
 Rendezvous meet(const Membership& me, const Environment& environment, const RendezvousOptions& options);

@@ -42,8 +42,8 @@ TEST_F(RendezvousTest, RanksMeetWithoutBeingToldAPort) {
     ranks.emplace_back([&, rank] {
       Rendezvous meeting = meet(member(rank, kRanks), environment_, {.patience = 20s});
       EXPECT_EQ(meeting.address(), "127.0.0.1");
-      if (meeting.store().add("met", 1) == kRanks) meeting.store().set("all met", "");
-      meeting.store().wait({"all met"}, 10s);
+      if (meeting.store()->add("met", 1) == kRanks) meeting.store()->set("all met", "");
+      meeting.store()->wait({"all met"}, 10s);
       EXPECT_EQ(meeting.hosts_of_ranks(5s).size(), static_cast<size_t>(kRanks));
       meeting.leave(10s);
     });
@@ -53,8 +53,8 @@ TEST_F(RendezvousTest, RanksMeetWithoutBeingToldAPort) {
 
 TEST_F(RendezvousTest, ALoneRankNeedsNobody) {
   Rendezvous meeting = meet(member(0, 1), Environment(), {});
-  meeting.store().set("k", "v");
-  EXPECT_EQ(meeting.store().get("k", 1s), "v");
+  meeting.store()->set("k", "v");
+  EXPECT_EQ(meeting.store()->get("k", 1s), "v");
   meeting.leave(1s);
 }
 

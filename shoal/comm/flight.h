@@ -1,0 +1,21 @@
+// flight.h -- the inside of a Pending. Private to comm/.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <torch/csrc/distributed/c10d/Work.hpp>
+
+#include "shoal/comm/call.h"
+#include "shoal/comm/group_state.h"
+
+namespace shoal::comm {
+
+struct Flight {
+  std::shared_ptr<GroupState> state;
+  Call call;
+  std::vector<c10::intrusive_ptr<c10d::Work>> works;
+  std::vector<at::Tensor> tensors;  // alive as long as the communication
+};
+
+}  // namespace shoal::comm

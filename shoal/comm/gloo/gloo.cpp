@@ -1,0 +1,50 @@
+#include "shoal/comm/gloo/gloo.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+
+#include "shoal/comm/gloo/listener.h"
+#include "shoal/comm/gloo/process_group.h"
+#include "shoal/comm/job_store.h"
+#include "shoal/comm/pairwise.h"
+#include "shoal/core/error.h"
+
+namespace shoal::comm {
+namespace {
+
+class GlooTransport final : public Transport {
+ public:
+  explicit GlooTransport(const GlooOptions& options) : options_(options) {
+    const std::set<int> before = listening_descriptors(options.address);
+    device_ = make_gloo_device(options.address);
+    const std::set<int> after = listening_descriptors(options.address);
+    std::set_difference(after.begin(), after.end(), before.begin(), before.end(), std::back_inserter(listeners_));
+  }
+
+  [[nodiscard]] std::string name() const override { return "gloo"; }
+
+  c10::intrusive_ptr<c10d::Backend> make_group(const GroupSpec& group, int color) override {
+    accept_new_connections(listeners_);
+    const std::string key = format("gloo/{}/{}/", group.name, color);
+    auto store = c10::make_intrusive<JobStore>(options_.store, format("{}{}/", key, made_[key]++), options_.deadline);
+    auto connected = make_gloo_process_group(device_, store, group.rank, group.size(), options_.deadline);
+    return make_pairwise_backend(std::move(connected), group.name, options_.board);
+  }
+
+  void close_doors() override { refuse_new_connections(listeners_); }
+
+ private:
+  GlooOptions options_;
+  GlooDevice device_;
+  std::vector<int> listeners_;
+  std::map<std::string, int> made_;  // groups by name, so that one made again does not meet the keys of the first
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> make_gloo_transport(const GlooOptions& options) {
+  return std::make_unique<GlooTransport>(options);
+}
+
+}  // namespace shoal::comm

@@ -1,0 +1,22 @@
+// gloo.h -- CPU collectives over TCP. Private to comm/.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "shoal/cluster/store_client.h"
+#include "shoal/comm/transport.h"
+#include "shoal/core/activity.h"
+
+namespace shoal::comm {
+
+struct GlooOptions {
+  std::shared_ptr<cluster::StoreClient> store;
+  std::string address;  // the one this rank listens on and its peers reach it by
+  Duration deadline{};
+  ActivityBoard* board = nullptr;
+};
+
+std::unique_ptr<Transport> make_gloo_transport(const GlooOptions& options);
+
+}  // namespace shoal::comm

@@ -1,0 +1,51 @@
+#include "shoal/comm/gloo/listener.h"
+
+#include <charconv>
+#include <filesystem>
+
+#include <linux/filter.h>
+#include <sys/socket.h>
+
+#include "shoal/cluster/socket.h"
+#include "shoal/core/log.h"
+
+namespace shoal::comm {
+namespace {
+
+bool is_listening(int fd) {
+  int accepts = 0;
+  socklen_t length = sizeof(accepts);
+  return ::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &accepts, &length) == 0 && accepts != 0;
+}
+
+}  // namespace
+
+std::set<int> listening_descriptors(const std::string& address) {
+  std::set<int> found;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", ignored)) {
+    const std::string name = entry.path().filename().string();
+    int fd = -1;
+    const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), fd);
+    if (error != std::errc() || stop != name.data() + name.size()) continue;
+    if (is_listening(fd) && cluster::local_endpoint(fd).address == address) found.insert(fd);
+  }
+  return found;
+}
+
+void refuse_new_connections(const std::vector<int>& listeners) {
+  sock_filter drop = {BPF_RET | BPF_K, 0, 0, 0};  // keep 0 bytes of every packet
+  const sock_fprog program = {1, &drop};
+  for (const int fd : listeners) {
+    if (::setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)) != 0) {
+      log::debug("the listener {} stays open to new connections", fd);
+    }
+  }
+}
+
+void accept_new_connections(const std::vector<int>& listeners) {
+  const int unused = 0;
+  for (const int fd : listeners) ::setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &unused, sizeof(unused));
+}
+
+}  // namespace shoal::comm

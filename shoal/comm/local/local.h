@@ -1,0 +1,10 @@
+// local.h -- a group of one rank: every call is a copy, or nothing, and completes at once. Private to comm/.
+#pragma once
+
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+
+namespace shoal::comm {
+
+c10::intrusive_ptr<c10d::Backend> make_local_backend();
+
+}  // namespace shoal::comm

@@ -1,0 +1,29 @@
+// mesh_groups.h -- the groups of a mesh: one communicator per axis, or product of axes, that a strategy uses.
+//
+//   MeshGroups groups(world, mesh, {Axis::kTp, {Axis::kDpReplicate, Axis::kDpShard}});
+//   groups.along(Axis::kTp).all_reduce(...);
+//
+// Made by all ranks together, in the order of the list. Asking for axes that were not listed is a BugError.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "shoal/comm/group.h"
+#include "shoal/comm/world.h"
+#include "shoal/plan/mesh.h"
+
+namespace shoal::comm {
+
+class MeshGroups {
+ public:
+  // The mesh has as many ranks as the world.
+  MeshGroups(World& world, const plan::Mesh& mesh, const std::vector<plan::AxisSet>& axes);
+
+  Group& along(plan::AxisSet axes);
+
+ private:
+  std::vector<std::pair<plan::AxisSet, Group>> groups_;  // a handful: searched in order
+};
+
+}  // namespace shoal::comm

@@ -1,0 +1,34 @@
+// nccl.h -- GPU collectives. Private to comm/. nccl.cpp is compiled by the `cuda` preset, no_nccl.cpp by the others.
+//
+// Compiled, linked and loaded, but never run by us: no GPU was available. Everything that can be written for any
+// device is written elsewhere, so that this file stays short.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "shoal/cluster/store_client.h"
+#include "shoal/comm/transport.h"
+
+namespace shoal::comm {
+
+struct NcclOptions {
+  std::shared_ptr<cluster::StoreClient> store;
+  int rank = 0;
+  int world_size = 1;
+  int local_rank = 0;  // which GPU of this host
+  Duration deadline{};
+};
+
+// What this build and host can do: "2.30.7, 8 GPUs", or why it cannot.
+struct NcclStatus {
+  bool usable = false;
+  std::string text;
+};
+
+NcclStatus nccl_status();
+
+// UsageError where nccl_status() is not usable.
+std::unique_ptr<Transport> make_nccl_transport(const NcclOptions& options);
+
+}  // namespace shoal::comm

@@ -1,0 +1,214 @@
+#include "shoal/comm/world.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <ATen/Functions.h>
+
+#include "shoal/cluster/address.h"
+#include "shoal/cluster/rendezvous.h"
+#include "shoal/comm/backends.h"
+#include "shoal/comm/gloo/gloo.h"
+#include "shoal/comm/local/local.h"
+#include "shoal/comm/mpi/mpi.h"
+#include "shoal/comm/nccl/nccl.h"
+#include "shoal/comm/record/record.h"
+#include "shoal/comm/roll_call.h"
+#include "shoal/comm/transport.h"
+#include "shoal/core/error.h"
+
+namespace shoal::comm {
+namespace {
+
+using config::Backend;
+
+constexpr Duration kGoodbye = std::chrono::seconds(10);
+
+std::vector<int> range(int first, int end) {
+  std::vector<int> ranks(static_cast<size_t>(end - first));
+  std::iota(ranks.begin(), ranks.end(), first);
+  return ranks;
+}
+
+// Other libraries' errors carry a backtrace after the first line; people get the first line.
+std::string first_line(const std::exception& error) {
+  const std::string text = error.what();
+  return text.substr(0, text.find('\n'));
+}
+
+c10::intrusive_ptr<c10d::Backend> connect_group(Transport& transport, const GroupSpec& group) {
+  const Activity doing("connecting group " + group.name);
+  try {
+    return transport.make_group(group, group.ranks.front());
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception& e) {
+    throw PeerLost(format("rank {}: group {} of {} ranks cannot be connected through {}: {}",
+                          group.ranks[static_cast<size_t>(group.rank)],
+                          group.name,
+                          group.size(),
+                          transport.name(),
+                          first_line(e)));
+  }
+}
+
+}  // namespace
+
+class World::Parts {
+ public:
+  cluster::Membership me;
+  WorldOptions options;
+  std::optional<cluster::Rendezvous> meeting;
+  std::unique_ptr<Transport> data;     // nullptr: every group has one rank
+  std::unique_ptr<Transport> control_transport;  // where `data` cannot carry CPU tensors
+  std::optional<Control> control;
+
+  void connect(Backend backend, const cluster::Environment& environment) {
+    if (backend == Backend::kLocal) {
+      if (me.world_size == 1) return;
+      throw UsageError(format("comm.backend is local, but {} ranks were launched: choose gloo, mpi, nccl or auto", me.world_size));
+    }
+    if (backend == Backend::kMpi) {
+      data = make_mpi_transport({.rank = me.rank, .world_size = me.world_size, .board = options.board});
+      return;
+    }
+    meeting.emplace(cluster::meet(
+        me, environment, {.patience = options.rendezvous, .interface = options.interface, .board = options.board}));
+    auto gloo = make_gloo_transport({.store = meeting->store(),
+                                     .address = meeting->address(),
+                                     .deadline = options.deadline,
+                                     .board = options.board});
+    if (backend == Backend::kGloo) {
+      data = std::move(gloo);
+      return;
+    }
+    control_transport = std::move(gloo);
+    data = make_nccl_transport({.store = meeting->store(),
+                                .rank = me.rank,
+                                .world_size = me.world_size,
+                                .local_rank = me.local_rank,
+                                .deadline = options.deadline});
+  }
+
+  Group make_group(Transport* transport, const std::string& name, const std::vector<int>& ranks) {
+    const auto self = std::find(ranks.begin(), ranks.end(), me.rank);
+    SHOAL_CHECK(self != ranks.end() && std::is_sorted(ranks.begin(), ranks.end()),
+                "group {} must list rank {} and be ascending",
+                name,
+                me.rank);
+    auto state = std::make_shared<GroupState>();
+    state->spec = {name, ranks, static_cast<int>(self - ranks.begin())};
+    state->deadline = options.deadline;
+    state->world_rank = me.rank;
+    state->listener = options.listener;
+    if (ranks.size() == 1 || transport == nullptr) {
+      state->backend = make_local_backend();
+      state->backend_name = "local";
+    } else {
+      state->backend = connect_group(*transport, state->spec);
+      state->backend_name = transport->name();
+      state->on_streams = transport->device() == at::kCUDA;
+    }
+    if (meeting) state->roll_call = make_roll_call(meeting->store());
+    return Group(std::move(state));
+  }
+
+  // Blocks of neighbours, and a group of their first ranks; see control.h.
+  void make_control() {
+    Transport* transport = control_transport ? control_transport.get() : data.get();
+    const bool scales_itself = transport == nullptr || transport->name() != "gloo";
+    const int block = scales_itself ? me.world_size : options.control_block;
+    const int first = me.rank / block * block;
+    Group neighbours = make_group(transport, "control", range(first, std::min(first + block, me.world_size)));
+    std::optional<Group> leaders;
+    if (me.world_size > block && me.rank == first) {
+      std::vector<int> ranks;
+      for (int rank = 0; rank < me.world_size; rank += block) ranks.push_back(rank);
+      leaders = make_group(transport, "control leaders", ranks);
+    }
+    control.emplace(std::move(neighbours), std::move(leaders), me.rank, me.world_size, block);
+  }
+};
+
+World::World(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+
+World::~World() = default;
+
+std::unique_ptr<World> World::join(const cluster::Membership& me,
+                                   const cluster::Environment& environment,
+                                   const WorldOptions& options) {
+  auto parts = std::make_unique<Parts>();
+  parts->me = me;
+  parts->options = options;
+  parts->connect(choose_backend(options.backend, me), environment);
+  parts->make_control();
+  std::unique_ptr<World> world(new World(std::move(parts)));
+  world->control().barrier("every rank is connected");
+  world->close_doors();
+  return world;
+}
+
+std::unique_ptr<World> World::record(int rank, int world_size, CallListener* listener) {
+  auto parts = std::make_unique<Parts>();
+  parts->me.rank = rank;
+  parts->me.world_size = world_size;
+  parts->options.listener = listener;
+  parts->data = make_record_transport();
+  return std::unique_ptr<World>(new World(std::move(parts)));
+}
+
+int World::rank() const { return parts_->me.rank; }
+
+int World::size() const { return parts_->me.world_size; }
+
+const cluster::Membership& World::membership() const { return parts_->me; }
+
+std::string World::backend() const { return parts_->data ? parts_->data->name() : "local"; }
+
+c10::DeviceType World::device() const { return parts_->data ? parts_->data->device() : c10::DeviceType::CPU; }
+
+std::string World::address() const { return parts_->meeting ? parts_->meeting->address() : ""; }
+
+std::string World::store_endpoint() const { return parts_->meeting ? parts_->meeting->endpoint().text() : ""; }
+
+Group World::group(const std::string& name, const std::vector<int>& ranks) {
+  return parts_->make_group(parts_->data.get(), name, ranks);
+}
+
+Control& World::control() {
+  if (!parts_->control) parts_->make_control();
+  return *parts_->control;
+}
+
+void World::close_doors() {
+  if (parts_->data) parts_->data->close_doors();
+  if (parts_->control_transport) parts_->control_transport->close_doors();
+}
+
+std::vector<std::string> World::hosts() {
+  // A fixed-width table, one row per rank, filled by an all-reduce: no rank needs the store for it.
+  constexpr int64_t kWidth = 64;
+  const at::Tensor table = at::zeros({size(), kWidth}, at::kLong);
+  const std::string mine = cluster::host_name().substr(0, kWidth);
+  for (size_t i = 0; i < mine.size(); ++i) {
+    table.mutable_data_ptr<int64_t>()[static_cast<size_t>(rank() * kWidth) + i] = static_cast<unsigned char>(mine[i]);
+  }
+  control().all_reduce(table, Reduce::kSum, "host names");
+  std::vector<std::string> names(static_cast<size_t>(size()));
+  for (size_t row = 0; row < names.size(); ++row) {
+    const int64_t* letters = table.const_data_ptr<int64_t>() + row * kWidth;
+    for (int64_t i = 0; i < kWidth && letters[i] != 0; ++i) names[row] += static_cast<char>(letters[i]);
+  }
+  return names;
+}
+
+void World::leave() {
+  control().barrier("leaving");
+  parts_->control.reset();
+  parts_->data.reset();
+  parts_->control_transport.reset();
+  if (parts_->meeting) parts_->meeting->leave(kGoodbye);
+  parts_->meeting.reset();
+}
+
+}  // namespace shoal::comm

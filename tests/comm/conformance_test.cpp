@@ -1,0 +1,354 @@
+// One suite for every backend: each call, type and reduction against a serial reference, on odd sizes.
+
+#include <cmath>
+#include <numeric>
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "shoal/comm/world.h"
+#include "shoal/core/format.h"
+#include "tests/support/run_ranks.h"
+
+namespace shoal::comm {
+namespace {
+
+using config::Backend;
+using tests::Launcher;
+
+struct Setting {
+  Backend backend;
+  int ranks;
+};
+
+std::string name_of(const ::testing::TestParamInfo<Setting>& info) {
+  const char* backend = info.param.backend == Backend::kGloo ? "gloo" : info.param.backend == Backend::kMpi ? "mpi" : "local";
+  return format("{}_{}", backend, info.param.ranks);
+}
+
+const std::vector<at::ScalarType> kTypes = {at::kDouble, at::kFloat, at::kBFloat16, at::kLong};
+const std::vector<Reduce> kReductions = {Reduce::kSum, Reduce::kAvg, Reduce::kMin, Reduce::kMax};
+
+const std::vector<int64_t> kSizes = {1, 13, 4099};
+
+// Past the chunk of the pairwise reduce-scatter, so that several chunks and an uneven last one run.
+constexpr int64_t kSeveralChunks = 300'007;
+
+bool has(at::ScalarType type, Reduce op) { return op != Reduce::kAvg || at::isFloatingType(type); }
+
+// What rank `rank` contributes: `size` elements from `first` on. Whole numbers from -6 to 6: sums over 8 ranks are
+// exact even in bfloat16, so every reduction has one right answer.
+at::Tensor whole_numbers(int rank, int64_t size, at::ScalarType type, int64_t first = 0) {
+  return ((at::arange(first, first + size, at::kLong) * 7 + rank * 5).remainder(13) - 6).to(type);
+}
+
+at::Tensor reference(Reduce op, int ranks, int64_t size, at::ScalarType type, int64_t first = 0) {
+  std::vector<at::Tensor> all;
+  for (int rank = 0; rank < ranks; ++rank) all.push_back(whole_numbers(rank, size, at::kDouble, first));
+  const at::Tensor stacked = at::stack(all);
+  switch (op) {
+    case Reduce::kSum: return stacked.sum(0).to(type);
+    case Reduce::kAvg: return (stacked.sum(0) / ranks).to(type);
+    case Reduce::kMin: return stacked.amin(0).to(type);
+    case Reduce::kMax: return stacked.amax(0).to(type);
+  }
+  return {};
+}
+
+// Averages are divided in another precision than the reference, so they may differ by one rounding of the result.
+void expect_same(const at::Tensor& got, const at::Tensor& expected, Reduce op, const std::string& what) {
+  const double epsilon = got.scalar_type() == at::kBFloat16 ? 0x1p-8 : got.scalar_type() == at::kFloat ? 0x1p-23 : 0x1p-52;
+  const double tolerance = op == Reduce::kAvg ? 6 * epsilon : 0;
+  const double error = (got.to(at::kDouble) - expected.to(at::kDouble)).abs().max().item<double>();
+  EXPECT_LE(error, tolerance) << what;
+}
+
+std::string describe(const char* call, at::ScalarType type, int64_t size, Reduce op = Reduce::kSum) {
+  return format("{} of {} {} with reduction {}", call, size, c10::toString(type), static_cast<int>(op));
+}
+
+void check_reductions(Group& group, at::ScalarType type, int64_t size) {
+  const int n = group.size();
+  for (const Reduce op : kReductions) {
+    if (!has(type, op)) continue;
+    at::Tensor x = whole_numbers(group.rank(), size, type);
+    group.all_reduce(x, op, "test").wait();
+    expect_same(x, reference(op, n, size, type), op, describe("all_reduce", type, size, op));
+
+    const int root = static_cast<int>(size) % n;
+    x = whole_numbers(group.rank(), size, type);
+    group.reduce(x, op, root, "test").wait();
+    if (group.rank() == root) expect_same(x, reference(op, n, size, type), op, describe("reduce", type, size, op));
+
+    const at::Tensor in = whole_numbers(group.rank(), size * n, type);
+    at::Tensor shard = at::empty({size}, type);
+    group.reduce_scatter(shard, in, op, "test").wait();
+    const at::Tensor mine = reference(op, n, size, type, group.rank() * size);
+    expect_same(shard, mine, op, describe("reduce_scatter", type, size, op));
+    EXPECT_TRUE(in.equal(whole_numbers(group.rank(), size * n, type))) << "the input of a reduce_scatter must stay";
+  }
+}
+
+void check_movements(Group& group, at::ScalarType type, int64_t size) {
+  const int n = group.size();
+  const int me = group.rank();
+  const int root = (n - 1) / 2;
+  at::Tensor x = whole_numbers(me, size, type);
+  group.broadcast(x, root, "test").wait();
+  EXPECT_TRUE(x.equal(whole_numbers(root, size, type))) << describe("broadcast", type, size);
+
+  std::vector<at::Tensor> all;
+  for (int rank = 0; rank < n; ++rank) all.push_back(whole_numbers(rank, size, type));
+  const at::Tensor gathered = at::cat(all);
+  at::Tensor out = at::zeros({size * n}, type);
+  group.all_gather(out, whole_numbers(me, size, type), "test").wait();
+  EXPECT_TRUE(out.equal(gathered)) << describe("all_gather", type, size);
+
+  out.zero_();
+  at::Tensor mine = out.narrow(0, me * size, size);  // in place: the shard is a part of the output
+  mine.copy_(whole_numbers(me, size, type));
+  group.all_gather(out, mine, "test").wait();
+  EXPECT_TRUE(out.equal(gathered)) << describe("all_gather in place", type, size);
+
+  out.zero_();
+  group.gather(me == root ? out : at::Tensor(), whole_numbers(me, size, type), root, "test").wait();
+  if (me == root) {
+    EXPECT_TRUE(out.equal(gathered)) << describe("gather", type, size);
+  }
+
+  at::Tensor shard = at::zeros({size}, type);
+  group.scatter(shard, me == root ? gathered : at::Tensor(), root, "test").wait();
+  EXPECT_TRUE(shard.equal(whole_numbers(me, size, type))) << describe("scatter", type, size);
+
+  // Part j of rank i goes to rank j as its part i.
+  const at::Tensor in = whole_numbers(me, size * n, type);
+  at::Tensor swapped = at::zeros({size * n}, type);
+  group.all_to_all(swapped, in, {}, "test").wait();
+  for (int rank = 0; rank < n; ++rank) {
+    EXPECT_TRUE(swapped.narrow(0, rank * size, size).equal(whole_numbers(rank, size, type, me * size)))
+        << describe("all_to_all", type, size);
+  }
+}
+
+// Rank i sends i + j + 1 elements to rank j, and none to its right neighbour.
+void check_uneven_all_to_all(Group& group) {
+  const int n = group.size();
+  const auto count = [&](int from, int to) { return n > 1 && to == (from + 1) % n ? 0 : int64_t{from} + to + 1; };
+  Group::Splits splits;
+  for (int rank = 0; rank < n; ++rank) {
+    splits.in.push_back(count(group.rank(), rank));
+    splits.out.push_back(count(rank, group.rank()));
+  }
+  const int64_t in_size = std::accumulate(splits.in.begin(), splits.in.end(), int64_t{0});
+  const int64_t out_size = std::accumulate(splits.out.begin(), splits.out.end(), int64_t{0});
+  at::Tensor out = at::full({out_size}, -1, at::kFloat);
+  group.all_to_all(out, at::full({in_size}, group.rank(), at::kFloat), splits, "uneven").wait();
+  int64_t first = 0;
+  for (int rank = 0; rank < n; ++rank) {
+    const int64_t size = splits.out[static_cast<size_t>(rank)];
+    EXPECT_TRUE(out.narrow(0, first, size).eq(rank).all().item<bool>());
+    first += size;
+  }
+}
+
+void check_transfers(Group& group, at::ScalarType type, int64_t size) {
+  const int n = group.size();
+  if (n == 1) return;
+  const int right = (group.rank() + 1) % n;
+  const int left = (group.rank() - 1 + n) % n;
+  at::Tensor first = at::zeros({size}, type);
+  at::Tensor second = at::zeros({size}, type);
+  // Received in the other order than sent: the tag decides.
+  using Way = Group::Transfer::Way;
+  group.exchange({{Way::kRecv, second, left, 8},
+                  {Way::kRecv, first, left, 7},
+                  {Way::kSend, whole_numbers(group.rank(), size, type, 1), right, 7},
+                  {Way::kSend, whole_numbers(group.rank(), size, type, 2), right, 8}},
+                 "ring")
+      .wait();
+  EXPECT_TRUE(first.equal(whole_numbers(left, size, type, 1))) << describe("exchange", type, size);
+  EXPECT_TRUE(second.equal(whole_numbers(left, size, type, 2))) << describe("exchange", type, size);
+
+  at::Tensor received = at::zeros({size}, type);
+  Pending receiving = group.recv(received, left, Group::kMaxTag, "ring");
+  Pending sending = group.send(whole_numbers(group.rank(), size, type), right, Group::kMaxTag, "ring");
+  receiving.wait();
+  sending.wait();
+  EXPECT_TRUE(received.equal(whole_numbers(left, size, type))) << describe("send", type, size);
+}
+
+void check_coalesced(Group& group, at::ScalarType type) {
+  const int n = group.size();
+  const std::vector<int64_t> sizes = {3, 1, 257};
+  std::vector<at::Tensor> sums;
+  std::vector<at::Tensor> shards;
+  std::vector<at::Tensor> wholes;
+  std::vector<at::Tensor> inputs;
+  std::vector<at::Tensor> parts;
+  for (const int64_t size : sizes) {
+    sums.push_back(whole_numbers(group.rank(), size, type));
+    shards.push_back(whole_numbers(group.rank(), size, type));
+    wholes.push_back(at::zeros({size * n}, type));
+    inputs.push_back(whole_numbers(group.rank(), size * n, type));
+    parts.push_back(at::zeros({size}, type));
+  }
+  Pending reduce = group.all_reduce(sums, Reduce::kSum, "many");
+  Pending gather = group.all_gather(wholes, shards, "many");
+  Pending scatter = group.reduce_scatter(parts, inputs, Reduce::kMax, "many");
+  reduce.wait();
+  gather.wait();
+  scatter.wait();
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const int64_t size = sizes[i];
+    EXPECT_TRUE(sums[i].equal(reference(Reduce::kSum, n, size, type)));
+    for (int rank = 0; rank < n; ++rank) {
+      EXPECT_TRUE(wholes[i].narrow(0, rank * size, size).equal(whole_numbers(rank, size, type)));
+    }
+    EXPECT_TRUE(parts[i].equal(reference(Reduce::kMax, n, size, type, group.rank() * size)));
+  }
+}
+
+// Sums that do not come out even: the error is at most (n - 1) roundings of a partial sum, each at most half an ulp of
+// sum |x|; bfloat16 adds the rounding of the result.
+void check_precision(Group& group, at::ScalarType type) {
+  const int n = group.size();
+  constexpr int64_t kSize = 10'007;
+  const auto value = [&](int rank) { return at::sin(at::arange(kSize * n, at::kDouble) * 0.37 + rank).to(type); };
+  at::Tensor exact = at::zeros({kSize * n}, at::kDouble);
+  at::Tensor magnitude = at::zeros({kSize * n}, at::kDouble);
+  for (int rank = 0; rank < n; ++rank) {
+    exact += value(rank).to(at::kDouble);
+    magnitude += value(rank).to(at::kDouble).abs();
+  }
+  const double half_ulp = type == at::kBFloat16 ? 0x1p-9 : type == at::kFloat ? 0x1p-24 : 0x1p-53;
+  at::Tensor x = value(group.rank());
+  group.all_reduce(x, Reduce::kSum, "precision").wait();
+  const double steps = n;  // n - 1 additions and the rounding of the result
+  EXPECT_TRUE(((x.to(at::kDouble) - exact).abs() <= magnitude * half_ulp * steps).all().item<bool>());
+  at::Tensor shard = at::zeros({kSize}, type);
+  group.reduce_scatter(shard, value(group.rank()), Reduce::kSum, "precision").wait();
+  const at::Tensor mine = exact.narrow(0, group.rank() * kSize, kSize);
+  const at::Tensor bound = magnitude.narrow(0, group.rank() * kSize, kSize) * half_ulp * steps;
+  EXPECT_TRUE(((shard.to(at::kDouble) - mine).abs() <= bound).all().item<bool>());
+}
+
+// Many calls in flight at once, waited for in another order.
+void check_overlap(Group& group) {
+  const int n = group.size();
+  std::vector<at::Tensor> sums;
+  std::vector<at::Tensor> wholes;
+  std::vector<Pending> pending;
+  for (int i = 0; i < 20; ++i) {
+    sums.push_back(whole_numbers(group.rank(), 1021 + i, at::kFloat));
+    wholes.push_back(at::zeros({(101 + i) * n}, at::kFloat));
+    pending.push_back(group.all_reduce(sums.back(), Reduce::kSum, format("sum {}", i)));
+    pending.push_back(group.all_gather(wholes.back(), whole_numbers(group.rank(), 101 + i, at::kFloat), format("gather {}", i)));
+  }
+  for (size_t i = pending.size(); i-- > 0;) pending[i].wait();
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_TRUE(sums[static_cast<size_t>(i)].equal(reference(Reduce::kSum, n, 1021 + i, at::kFloat)));
+    EXPECT_TRUE(wholes[static_cast<size_t>(i)].narrow(0, (n - 1) * (101 + i), 101 + i).equal(whole_numbers(n - 1, 101 + i, at::kFloat)));
+  }
+}
+
+void check_edges(Group& group) {
+  at::Tensor empty = at::zeros({0});
+  group.all_reduce(empty, Reduce::kSum, "nothing").wait();
+  group.all_gather(empty, empty, "nothing").wait();
+  group.reduce_scatter(empty, empty, Reduce::kSum, "nothing").wait();
+  at::Tensor bytes = at::full({7}, group.rank(), at::kByte);
+  group.broadcast(bytes, group.size() - 1, "bytes").wait();
+  EXPECT_EQ(bytes[6].item<int>(), group.size() - 1);
+  at::Tensor matrix = at::ones({3, 5}, at::kDouble);
+  group.all_reduce(matrix, Reduce::kSum, "a matrix").wait();
+  EXPECT_TRUE(matrix.eq(group.size()).all().item<bool>());
+  group.barrier("test").wait();
+  Pending nothing;
+  EXPECT_TRUE(nothing.done());
+  nothing.wait();
+}
+
+std::vector<int> everyone(const World& world) {
+  std::vector<int> ranks(static_cast<size_t>(world.size()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+// Even and odd ranks apart, as two groups that work at the same time.
+void check_subgroups(World& world) {
+  std::vector<int> mine;
+  for (int rank = world.rank() % 2; rank < world.size(); rank += 2) mine.push_back(rank);
+  Group group = world.group("parity", mine);
+  at::Tensor x = at::full({5}, world.rank(), at::kDouble);
+  group.all_reduce(x, Reduce::kSum, "subgroup").wait();
+  EXPECT_EQ(x[4].item<double>(), std::accumulate(mine.begin(), mine.end(), 0));
+  EXPECT_EQ(group.ranks(), mine);
+}
+
+void check_control(World& world) {
+  at::Tensor x = at::full({3}, world.rank() + 1.0, at::kDouble);
+  world.control().all_reduce(x, Reduce::kAvg, "average");
+  EXPECT_DOUBLE_EQ(x[2].item<double>(), (world.size() + 1) / 2.0);
+  for (int root = 0; root < world.size(); ++root) {
+    at::Tensor y = at::full({2}, world.rank(), at::kLong);
+    world.control().broadcast(y, root, "from each rank");
+    EXPECT_EQ(y[1].item<int64_t>(), root);
+  }
+  EXPECT_TRUE(world.control().any(world.rank() == world.size() - 1, "the last one says yes"));
+  EXPECT_FALSE(world.control().any(false, "nobody says yes"));
+  world.control().barrier("test");
+  EXPECT_EQ(world.hosts().size(), static_cast<size_t>(world.size()));
+}
+
+class Conformance : public ::testing::TestWithParam<Setting> {};
+
+TEST_P(Conformance, EveryCallAgreesWithASerialReference) {
+  const Setting setting = GetParam();
+  tests::run_ranks(
+      setting.ranks,
+      [&](const cluster::Membership& me, const cluster::Environment& environment) {
+        const auto world = World::join(
+            me, environment, {.backend = setting.backend, .deadline = std::chrono::seconds(60), .control_block = 3});
+        {
+          Group group = world->group("all", everyone(*world));
+          for (const at::ScalarType type : kTypes) {
+            for (const int64_t size : kSizes) {
+              check_reductions(group, type, size);
+              check_movements(group, type, size);
+              check_transfers(group, type, size);
+            }
+            check_coalesced(group, type);
+            if (at::isFloatingType(type)) check_precision(group, type);
+          }
+          for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
+            check_reductions(group, type, kSeveralChunks);
+            check_movements(group, type, kSeveralChunks);
+          }
+          check_uneven_all_to_all(group);
+          check_overlap(group);
+          check_edges(group);
+          check_subgroups(*world);
+          check_control(*world);
+        }
+        world->leave();
+      },
+      {.launcher = setting.backend == Backend::kMpi ? Launcher::kMpirun : Launcher::kShoal});
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends,
+                         Conformance,
+                         ::testing::Values(Setting{Backend::kLocal, 1},
+                                           Setting{Backend::kGloo, 1},
+                                           Setting{Backend::kGloo, 2},
+                                           Setting{Backend::kGloo, 3},
+                                           Setting{Backend::kGloo, 4},
+                                           Setting{Backend::kGloo, 8},
+                                           Setting{Backend::kMpi, 1},
+                                           Setting{Backend::kMpi, 2},
+                                           Setting{Backend::kMpi, 3},
+                                           Setting{Backend::kMpi, 4},
+                                           Setting{Backend::kMpi, 8}),
+                         name_of);
+
+}  // namespace
+}  // namespace shoal::comm
