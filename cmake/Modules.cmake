@@ -10,19 +10,21 @@ function(shoal_module name)
   target_link_libraries(shoal_${name} PUBLIC ${ARG_MODULES} ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
 endfunction()
 
-# shoal_test(NAME LABEL unit|dist|e2e|slow SOURCES ... MODULES ... [ARGS ...] [LIBS ...] [TIMEOUT seconds])
+# shoal_test(NAME LABEL unit|dist|e2e|slow SOURCES ... MODULES ... [ENGINE] [LIBS ...] [TIMEOUT seconds])
 #
-# One GoogleTest binary and one ctest entry.
+# One GoogleTest binary and one ctest entry. ENGINE: it stands above the torch line.
 function(shoal_test name)
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;MODULES;LIBS;ARGS" ${ARGN})
-  find_package(GTest REQUIRED)
+  cmake_parse_arguments(ARG "ENGINE" "LABEL;TIMEOUT" "SOURCES;MODULES;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   list(TRANSFORM ARG_MODULES PREPEND shoal_)
   target_link_libraries(${name} PRIVATE ${ARG_MODULES} ${ARG_LIBS} GTest::gmock GTest::gtest_main)
+  if(ARG_ENGINE)
+    target_link_libraries(${name} PRIVATE shoal_no_cuda)
+  endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
-  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1 ${ARG_ARGS})
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT}
     ENVIRONMENT "SHOAL_BINARY_DIR=${PROJECT_BINARY_DIR};SHOAL_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
 endfunction()

@@ -204,9 +204,9 @@ Membership detect_membership(const Environment& env) {
 
 std::string suggested_launch_command(const Membership& me) {
   const size_t hosts = std::max<size_t>(me.hosts.size(), 1);
-  if (me.scheduler == "slurm") return format("srun --nodes={} --ntasks-per-node=R shoal train CONFIG", hosts);
-  if (me.scheduler == "pbs") return format("mpiexec -n {}R --ppn R shoal train CONFIG", hosts > 1 ? format("{}*", hosts) : "");
-  return "shoal launch --ranks R -- train CONFIG";
+  if (me.scheduler == "slurm") return format("srun --nodes={} --ntasks-per-node=R shoal COMMAND", hosts);
+  if (me.scheduler == "pbs") return format("mpiexec -n {}R --ppn R shoal COMMAND", hosts > 1 ? format("{}*", hosts) : "");
+  return "shoal launch --ranks R -- COMMAND";
 }
 
 }  // namespace shoal::cluster

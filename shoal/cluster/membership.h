@@ -39,7 +39,7 @@ struct Membership {
 
 Membership detect_membership(const Environment& environment);
 
-// What to type on this host to start a job, e.g. "srun --ntasks-per-node=R shoal train CONFIG".
+// What to type on this host to start a job, e.g. "srun --nodes=2 --ntasks-per-node=R shoal COMMAND".
 std::string suggested_launch_command(const Membership& me);
 
 }  // namespace shoal::cluster

@@ -25,6 +25,11 @@ class Transport {
   // the job. `color` numbers them. Groups of one rank never get here: they are local.
   virtual c10::intrusive_ptr<c10d::Backend> make_group(const GroupSpec& group, int color) = 0;
 
+  // The same group as the library underneath makes it, without what comm/ puts above it: for measuring the difference.
+  virtual c10::intrusive_ptr<c10d::Backend> make_bare_group(const GroupSpec& group, int color) {
+    return make_group(group, color);
+  }
+
   // All groups there will be have been made (until make_group is called again): strangers may be shut out.
   virtual void close_doors() {}
 };

@@ -36,10 +36,11 @@ std::string first_line(const std::exception& error) {
   return text.substr(0, text.find('\n'));
 }
 
-c10::intrusive_ptr<c10d::Backend> connect_group(Transport& transport, const GroupSpec& group) {
+c10::intrusive_ptr<c10d::Backend> connect_group(Transport& transport, const GroupSpec& group, bool bare) {
   const Activity doing("connecting group " + group.name);
+  const int color = group.ranks.front();
   try {
-    return transport.make_group(group, group.ranks.front());
+    return bare ? transport.make_bare_group(group, color) : transport.make_group(group, color);
   } catch (const Error&) {
     throw;
   } catch (const std::exception& e) {
@@ -90,14 +91,18 @@ class World::Parts {
                                 .deadline = options.deadline});
   }
 
-  Group make_group(Transport* transport, const std::string& name, const std::vector<int>& ranks) {
+  [[nodiscard]] GroupSpec spec_of(const std::string& name, const std::vector<int>& ranks) const {
     const auto self = std::find(ranks.begin(), ranks.end(), me.rank);
     SHOAL_CHECK(self != ranks.end() && std::is_sorted(ranks.begin(), ranks.end()),
                 "group {} must list rank {} and be ascending",
                 name,
                 me.rank);
+    return {name, ranks, static_cast<int>(self - ranks.begin())};
+  }
+
+  Group make_group(Transport* transport, const std::string& name, const std::vector<int>& ranks) {
     auto state = std::make_shared<GroupState>();
-    state->spec = {name, ranks, static_cast<int>(self - ranks.begin())};
+    state->spec = spec_of(name, ranks);
     state->deadline = options.deadline;
     state->world_rank = me.rank;
     state->listener = options.listener;
@@ -105,7 +110,7 @@ class World::Parts {
       state->backend = make_local_backend();
       state->backend_name = "local";
     } else {
-      state->backend = connect_group(*transport, state->spec);
+      state->backend = connect_group(*transport, state->spec, /*bare=*/false);
       state->backend_name = transport->name();
       state->on_streams = transport->device() == at::kCUDA;
     }
@@ -173,6 +178,11 @@ std::string World::store_endpoint() const { return parts_->meeting ? parts_->mee
 
 Group World::group(const std::string& name, const std::vector<int>& ranks) {
   return parts_->make_group(parts_->data.get(), name, ranks);
+}
+
+c10::intrusive_ptr<c10d::Backend> World::bare_group(const std::string& name, const std::vector<int>& ranks) {
+  if (ranks.size() == 1 || !parts_->data) return make_local_backend();
+  return connect_group(*parts_->data, parts_->spec_of(name, ranks), /*bare=*/true);
 }
 
 Control& World::control() {

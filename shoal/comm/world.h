@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include <c10/util/intrusive_ptr.h>
+
 #include "shoal/cluster/environment.h"
 #include "shoal/cluster/membership.h"
 #include "shoal/comm/call.h"
@@ -21,6 +23,10 @@
 #include "shoal/comm/group.h"
 #include "shoal/config/comm_config.h"
 #include "shoal/core/activity.h"
+
+namespace c10d {
+class Backend;
+}
 
 namespace shoal::comm {
 
@@ -58,6 +64,9 @@ class World {
   // A group of the ranks in `ranks` (ascending, this one among them). Called by every rank of the job at the same
   // point, each with the group it belongs to: the groups partition the job.
   Group group(const std::string& name, const std::vector<int>& ranks);
+
+  // What the library underneath offers for the same ranks, without what comm/ adds: to measure the difference.
+  c10::intrusive_ptr<c10d::Backend> bare_group(const std::string& name, const std::vector<int>& ranks);
 
   Control& control();
 

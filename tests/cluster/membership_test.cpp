@@ -188,8 +188,8 @@ TEST(Membership, RefusesWrongVariablesByName) {
 }
 
 TEST(LaunchCommand, FitsTheScheduler) {
-  EXPECT_EQ(suggested_launch_command(detect(srun_task())), "srun --nodes=3 --ntasks-per-node=R shoal train CONFIG");
-  EXPECT_EQ(suggested_launch_command(detect({})), "shoal launch --ranks R -- train CONFIG");
+  EXPECT_EQ(suggested_launch_command(detect(srun_task())), "srun --nodes=3 --ntasks-per-node=R shoal COMMAND");
+  EXPECT_EQ(suggested_launch_command(detect({})), "shoal launch --ranks R -- COMMAND");
 }
 
 }  // namespace

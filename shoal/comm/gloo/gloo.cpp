@@ -25,11 +25,14 @@ class GlooTransport final : public Transport {
   [[nodiscard]] std::string name() const override { return "gloo"; }
 
   c10::intrusive_ptr<c10d::Backend> make_group(const GroupSpec& group, int color) override {
+    return make_pairwise_backend(make_bare_group(group, color), group.name, options_.board);
+  }
+
+  c10::intrusive_ptr<c10d::Backend> make_bare_group(const GroupSpec& group, int color) override {
     accept_new_connections(listeners_);
     const std::string key = format("gloo/{}/{}/", group.name, color);
     auto store = c10::make_intrusive<JobStore>(options_.store, format("{}{}/", key, made_[key]++), options_.deadline);
-    auto connected = make_gloo_process_group(device_, store, group.rank, group.size(), options_.deadline);
-    return make_pairwise_backend(std::move(connected), group.name, options_.board);
+    return make_gloo_process_group(device_, store, group.rank, group.size(), options_.deadline);
   }
 
   void close_doors() override { refuse_new_connections(listeners_); }

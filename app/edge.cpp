@@ -1,0 +1,75 @@
+#include "app/edge.h"
+
+#include <exception>
+#include <iostream>
+
+#include "shoal/cluster/subprocess.h"
+#include "shoal/core/error.h"
+#include "shoal/core/nearest.h"
+
+#ifndef SHOAL_VERSION
+#error "the build sets SHOAL_VERSION"
+#endif
+
+namespace shoal::app {
+namespace {
+
+void print_usage(std::span<const Command> commands) {
+  std::cout << "shoal " << SHOAL_VERSION << " -- pre-training of language models, from one CPU process to thousands of GPUs\n\n"
+            << "usage: shoal COMMAND [ARGUMENTS]\n\n";
+  for (const Command& command : commands) std::cout << format("  {:<10} {}\n", command.name, command.summary);
+  std::cout << "\nshoal COMMAND --help explains a command.\n"
+            << "exit codes: 0 done, 2 usage or config, 3 data, 16/17 numerics, 70 bug, 75 please requeue, 128+n signal\n";
+}
+
+[[noreturn]] void refuse(const std::string& word, std::span<const Command> commands) {
+  std::vector<std::string_view> names;
+  for (const Command& command : commands) names.push_back(command.name);
+  const auto meant = nearest(word, names);
+  throw UsageError(format("shoal has no command '{}'{} (see shoal --help)", word, meant ? format("; did you mean '{}'?", *meant) : ""));
+}
+
+int report(ExitCode code, std::string_view kind, const std::string& message) {
+  std::cerr << kind << ": " << message << std::endl;
+  cluster::leave_last_words(message);
+  return static_cast<int>(code);
+}
+
+}  // namespace
+
+int run_command(std::span<const Command> commands, const std::vector<std::string>& words) {
+  if (words.empty()) {
+    print_usage(commands);
+    return static_cast<int>(ExitCode::kUsage);
+  }
+  if (words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
+    print_usage(commands);
+    return 0;
+  }
+  if (words[0] == "--version") {
+    std::cout << "shoal " << SHOAL_VERSION << "\n";
+    return 0;
+  }
+  for (const Command& command : commands) {
+    if (command.name == words[0]) return command.run({words.begin() + 1, words.end()});
+  }
+  refuse(words[0], commands);
+}
+
+int report_current_exception() {
+  try {
+    throw;
+  } catch (const BugError& e) {
+    return report(ExitCode::kBug, "bug", e.what());
+  } catch (const Error& e) {
+    return report(e.exit_code(), "error", e.what());
+  } catch (const std::bad_alloc&) {
+    return report(ExitCode::kData, "error", "out of memory");
+  } catch (const std::exception& e) {
+    // Other libraries put a backtrace after the first line; it helps nobody who did not write them.
+    const std::string text = e.what();
+    return report(ExitCode::kBug, "bug", text.substr(0, text.find('\n')));
+  }
+}
+
+}  // namespace shoal::app

@@ -1,0 +1,302 @@
+#include "app/engine/bench_comm.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <functional>
+#include <iostream>
+#include <numeric>
+
+#include <ATen/ATen.h>
+#include <nlohmann/json.hpp>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+
+#include "shoal/bench/paired.h"
+#include "shoal/comm/world.h"
+#include "shoal/config/load.h"
+#include "shoal/core/error.h"
+#include "shoal/core/log.h"
+#include "shoal/core/nearest.h"
+
+namespace shoal::app {
+namespace {
+
+using comm::Reduce;
+
+constexpr double kRoundSeconds = 0.1;
+
+// One collective, ready to be called in two ways on the same buffers.
+struct Contest {
+  std::function<void()> ours;
+  std::function<void()> bare;
+};
+
+class CommBench {
+ public:
+  CommBench(comm::World& world, at::ScalarType type, int rounds) : world_(world), type_(type), rounds_(rounds), group_(world.group("bench", everyone())), bare_(world.bare_group("bench bare", everyone())) {}
+
+  struct Row {
+    std::string op;
+    int64_t bytes;
+    bench::Paired paired;
+    double copy_seconds;
+  };
+
+  Row measure(const std::string& op, int64_t bytes) {
+    const Contest contest = contest_of(op, bytes);
+    const int calls = agree_on_calls(contest);
+    return {op, bytes, bench::measure_paired({.a = contest.ours, .b = contest.bare, .rounds = rounds_, .calls = calls}), copy_seconds(bytes)};
+  }
+
+  static std::vector<std::string_view> op_names() {
+    return {"all_reduce", "reduce", "broadcast", "all_gather", "gather", "scatter", "reduce_scatter", "all_to_all", "send_recv", "barrier"};
+  }
+
+ private:
+  std::vector<int> everyone() const {
+    std::vector<int> ranks(static_cast<size_t>(world_.size()));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    return ranks;
+  }
+
+  at::Tensor buffer(int64_t elements) const {
+    return at::ones({elements}, at::TensorOptions(type_).device(world_.device()));
+  }
+
+  // Ranks that call different numbers of collectives wait for each other for ever: the slowest decides.
+  int agree_on_calls(const Contest& contest) {
+    contest.ours();
+    contest.bare();
+    const double slower = std::max(bench::time_calls(contest.ours, 3), bench::time_calls(contest.bare, 3));
+    const at::Tensor seconds = at::full({1}, slower, at::kDouble);
+    world_.control().all_reduce(seconds, Reduce::kMax, "calls per round");
+    return std::clamp(static_cast<int>(kRoundSeconds / std::max(seconds.item<double>(), 1e-7)), 1, 10'000);
+  }
+
+  double copy_seconds(int64_t bytes) const {
+    std::vector<char> from(static_cast<size_t>(bytes), 1);
+    std::vector<char> into(static_cast<size_t>(bytes));
+    const auto copy = [&] { std::memcpy(into.data(), from.data(), from.size()); };
+    const int calls = bench::calls_per_round(copy, kRoundSeconds / 4);
+    std::array<double, 5> times{};
+    for (double& time : times) time = bench::time_calls(copy, calls);
+    return bench::quartiles_of({times.begin(), times.end()}).median;
+  }
+
+  Contest contest_of(const std::string& op, int64_t bytes);
+  Contest rooted_contest_of(const std::string& op, const at::Tensor& whole, const at::Tensor& part);
+
+  comm::World& world_;
+  at::ScalarType type_;
+  int rounds_;
+  comm::Group group_;
+  c10::intrusive_ptr<c10d::Backend> bare_;
+};
+
+Contest CommBench::contest_of(const std::string& op, int64_t bytes) {
+  const int64_t per_rank = std::max<int64_t>(bytes / static_cast<int64_t>(c10::elementSize(type_)) / world_.size(), 1);
+  const at::Tensor whole = buffer(per_rank * world_.size());
+  const at::Tensor part = buffer(per_rank);
+  if (op == "all_reduce") {
+    // The largest does not grow when it is taken again and again, so the values stay what they are.
+    return {[=, this] { group_.all_reduce(whole, Reduce::kMax, "bench").wait_host(); },
+            [=, this] {
+              std::vector<at::Tensor> tensors = {whole};
+              c10d::AllreduceOptions options;
+              options.reduceOp = c10d::ReduceOp::MAX;
+              bare_->allreduce(tensors, options)->wait();
+            }};
+  }
+  if (op == "all_gather") {
+    return {[=, this] { group_.all_gather(whole, part, "bench").wait_host(); },
+            [=, this] {
+              at::Tensor out = whole;
+              at::Tensor in = part;
+              bare_->all_gather_single(out, in)->wait();
+            }};
+  }
+  if (op == "reduce_scatter") {
+    return {[=, this] { group_.reduce_scatter(part, whole, Reduce::kSum, "bench").wait_host(); },
+            [=, this] {
+              at::Tensor out = part;
+              at::Tensor in = whole;
+              bare_->reduce_scatter_single(out, in)->wait();
+            }};
+  }
+  if (op == "all_to_all") {
+    const at::Tensor received = buffer(whole.numel());
+    return {[=, this] { group_.all_to_all(received, whole, {}, "bench").wait_host(); },
+            [=, this] {
+              at::Tensor out = received;
+              at::Tensor in = whole;
+              std::vector<int64_t> none;
+              bare_->all_to_all_single(out, in, none, none)->wait();
+            }};
+  }
+  if (op == "send_recv") {
+    const int right = (group_.rank() + 1) % group_.size();
+    const int left = (group_.rank() - 1 + group_.size()) % group_.size();
+    const at::Tensor received = buffer(whole.numel());
+    using Way = comm::Group::Transfer::Way;
+    return {[=, this] { group_.exchange({{Way::kRecv, received, left, 1}, {Way::kSend, whole, right, 1}}, "bench").wait_host(); },
+            [=, this] {
+              std::vector<at::Tensor> in = {received};
+              std::vector<at::Tensor> out = {whole};
+              const auto receiving = bare_->recv(in, left, 1);
+              const auto sending = bare_->send(out, right, 1);
+              receiving->wait();
+              sending->wait();
+            }};
+  }
+  if (op == "barrier") {
+    return {[this] { group_.barrier("bench").wait_host(); }, [this] { bare_->barrier()->wait(); }};
+  }
+  return rooted_contest_of(op, whole, part);
+}
+
+Contest CommBench::rooted_contest_of(const std::string& op, const at::Tensor& whole, const at::Tensor& part) {
+  const bool root = group_.rank() == 0;
+  const auto parts = [this](const at::Tensor& tensor) { return tensor.chunk(group_.size()); };
+  if (op == "broadcast") {
+    return {[=, this] { group_.broadcast(whole, 0, "bench").wait_host(); },
+            [=, this] {
+              std::vector<at::Tensor> tensors = {whole};
+              bare_->broadcast(tensors)->wait();
+            }};
+  }
+  if (op == "reduce") {
+    return {[=, this] { group_.reduce(whole, Reduce::kMax, 0, "bench").wait_host(); },
+            [=, this] {
+              std::vector<at::Tensor> tensors = {whole};
+              c10d::ReduceOptions options;
+              options.reduceOp = c10d::ReduceOp::MAX;
+              bare_->reduce(tensors, options)->wait();
+            }};
+  }
+  if (op == "gather") {
+    return {[=, this] { group_.gather(whole, part, 0, "bench").wait_host(); },
+            [=, this] {
+              std::vector<std::vector<at::Tensor>> out;
+              if (root) out.push_back(parts(whole));
+              std::vector<at::Tensor> in = {part};
+              bare_->gather(out, in)->wait();
+            }};
+  }
+  return {[=, this] { group_.scatter(part, whole, 0, "bench").wait_host(); },
+          [=, this] {
+            std::vector<std::vector<at::Tensor>> in;
+            if (root) in.push_back(parts(whole));
+            std::vector<at::Tensor> out = {part};
+            bare_->scatter(out, in)->wait();
+          }};
+}
+
+at::ScalarType type_named(const std::string& name) {
+  if (name == "float32") return at::kFloat;
+  if (name == "bfloat16") return at::kBFloat16;
+  if (name == "float64") return at::kDouble;
+  throw UsageError(format("--type is '{}', but must be float32, bfloat16 or float64", name));
+}
+
+std::vector<std::string> chosen_ops(const std::vector<std::string>& wanted) {
+  const std::vector<std::string_view> known = CommBench::op_names();
+  for (const std::string& op : wanted) {
+    if (std::find(known.begin(), known.end(), op) != known.end()) continue;
+    const auto meant = nearest(op, known);
+    throw UsageError(format("--op is '{}', which is no collective{}", op, meant ? format("; did you mean '{}'?", *meant) : ""));
+  }
+  if (!wanted.empty()) return wanted;
+  return {known.begin(), known.end()};
+}
+
+std::vector<int64_t> chosen_sizes(const std::vector<std::string>& wanted) {
+  if (wanted.empty()) return {4 << 10, 1 << 20, 64 << 20};
+  std::vector<int64_t> sizes;
+  for (const std::string& text : wanted) {
+    const auto bytes = parse_bytes(text);
+    if (!bytes || *bytes < 1) throw UsageError(format("--size is '{}', but must be a size such as \"64 MiB\"", text));
+    sizes.push_back(*bytes);
+  }
+  return sizes;
+}
+
+std::string seconds_text(double seconds) {
+  if (seconds < 1e-3) return format("{:.1f} us", seconds * 1e6);
+  return seconds < 1 ? format("{:.2f} ms", seconds * 1e3) : format("{:.2f} s", seconds);
+}
+
+void print_row(const CommBench::Row& row) {
+  const double seconds = row.paired.a_seconds.median;
+  const bool moves = row.op != "barrier";
+  std::cout << format("{:<15} {:>10} {:>11} {:>8} {:>8}  {:<22} {:>10}\n",
+                      row.op,
+                      moves ? format_bytes(row.bytes) : "",
+                      seconds_text(seconds),
+                      moves ? format("{:.2f}", static_cast<double>(row.bytes) / seconds / 1e9) : "",
+                      moves ? format("{:.1f}", seconds / row.copy_seconds) : "",
+                      row.paired.ratio.text(2),
+                      seconds_text(row.paired.b_seconds.median))
+            << std::flush;
+}
+
+void print_names(const std::vector<CommBench::Row>& rows) {
+  std::cout << "\n";
+  for (const CommBench::Row& row : rows) {
+    const std::string name = format("comm.{}.{}", row.op, row.bytes);
+    std::cout << format("{}.seconds {:.6g}\n{}.of_bare {:.3f}\n{}.added_us {:.2f}\n", name, row.paired.a_seconds.median, name, row.paired.ratio.median, name, row.paired.added_seconds.median * 1e6);
+  }
+}
+
+void print_json(const std::vector<CommBench::Row>& rows) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  const auto quartiles = [](const bench::Quartiles& q) { return nlohmann::ordered_json{q.low, q.median, q.high}; };
+  for (const CommBench::Row& row : rows) {
+    list.push_back({{"op", row.op},
+                    {"bytes", row.bytes},
+                    {"seconds", quartiles(row.paired.a_seconds)},
+                    {"bare_seconds", quartiles(row.paired.b_seconds)},
+                    {"of_bare", quartiles(row.paired.ratio)},
+                    {"added_seconds", quartiles(row.paired.added_seconds)},
+                    {"copy_seconds", row.copy_seconds}});
+  }
+  std::cout << list.dump(2) << "\n";
+}
+
+}  // namespace
+
+int run_comm_bench(const CommBenchOptions& options) {
+  const std::vector<std::string> ops = chosen_ops(options.ops);
+  const std::vector<int64_t> sizes = chosen_sizes(options.sizes);
+  const at::ScalarType type = type_named(options.type);
+  const auto environment = cluster::Environment::of_this_process();
+  const cluster::Membership me = cluster::detect_membership(environment);
+  if (me.world_size == 1) {
+    throw UsageError("bench comm measures ranks that talk to each other: shoal launch --ranks 2 -- bench comm");
+  }
+  const config::RunConfig config = config::load_or_throw({.sets = options.sets});
+  log::configure({.level = config.log.level, .rank = me.rank, .world_size = me.world_size, .all_ranks = config.log.all_ranks});
+  const auto world = comm::World::join(me, environment, {.backend = config.comm.backend, .deadline = config.comm.deadline, .interface = config.comm.interface});
+  const bool speaks = me.rank == 0 && !options.json;
+  if (speaks) {
+    std::cout << format("{} ranks, {}, {}, {} rounds; ratios below 1 are faster than the bare c10d call\n\n", world->size(), world->backend(), options.type, options.rounds)
+              << format("{:<15} {:>10} {:>11} {:>8} {:>8}  {:<22} {:>10}\n", "collective", "size", "time", "GB/s", "x copy", "of bare (quartiles)", "bare");
+  }
+  std::vector<CommBench::Row> rows;
+  {
+    CommBench bench(*world, type, options.rounds);
+    world->close_doors();
+    for (const std::string& op : ops) {
+      for (const int64_t size : sizes) {
+        rows.push_back(bench.measure(op, size));
+        if (speaks) print_row(rows.back());
+        if (op == "barrier") break;  // it has no size
+      }
+    }
+  }
+  if (speaks) print_names(rows);
+  if (me.rank == 0 && options.json) print_json(rows);
+  world->leave();
+  return 0;
+}
+
+}  // namespace shoal::app

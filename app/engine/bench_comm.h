@@ -1,0 +1,20 @@
+// bench_comm.h -- how fast the collectives of this job are, and what Group adds to, or takes from, the bare c10d call.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace shoal::app {
+
+struct CommBenchOptions {
+  std::vector<std::string> ops;    // empty: all
+  std::vector<std::string> sizes;  // empty: 4 KiB, 1 MiB, 64 MiB
+  std::string type = "float32";
+  int rounds = 21;
+  std::vector<std::string> sets;
+  bool json = false;
+};
+
+int run_comm_bench(const CommBenchOptions& options);
+
+}  // namespace shoal::app

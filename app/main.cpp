@@ -1,0 +1,32 @@
+// The executable `shoal`: everything that needs no torch. Commands above the torch line are handed to shoal-engine.
+
+#include <array>
+
+#include "app/cmd_config.h"
+#include "app/cmd_doctor.h"
+#include "app/cmd_launch.h"
+#include "app/edge.h"
+#include "app/engine_process.h"
+
+namespace {
+
+using shoal::app::Command;
+
+int bench(const std::vector<std::string>& arguments) { shoal::app::become_engine("bench", arguments); }
+
+constexpr std::array<Command, 4> kCommands = {{
+    {"doctor", "what this build, host and job can do", shoal::app::run_doctor},
+    {"config", "check a config, explain its keys", shoal::app::run_config},
+    {"launch", "start and supervise the ranks of this host", shoal::app::run_launch},
+    {"bench", "measured ceilings, and how close shoal gets", bench},
+}};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return shoal::app::run_command(kCommands, {argv + 1, argv + argc});
+  } catch (...) {
+    return shoal::app::report_current_exception();
+  }
+}

@@ -1,0 +1,31 @@
+# The `cuda` preset: the engine of the release build, linked again with libtorch's CUDA half and NCCL.
+#
+# Only what differs with a GPU is compiled here (shoal/comm/nccl/nccl.cpp); everything else is the release build's
+# objects, so what runs on a GPU is what was tested without one.
+
+set(release_targets "${SHOAL_RELEASE_DIR}/ShoalTargets.cmake")
+if(NOT EXISTS "${release_targets}")
+  message(FATAL_ERROR "The cuda preset links the release build, and there is none in ${SHOAL_RELEASE_DIR}.\n"
+                      "First: cmake --preset release && cmake --build --preset release")
+endif()
+include("${release_targets}")
+
+set(nvidia "${SHOAL_TORCH}/../nvidia")
+foreach(library nccl/lib/libnccl.so.2 cu13/lib/libcublas.so.13 cudnn/lib/libcudnn.so.9)
+  if(NOT EXISTS "${nvidia}/${library}")
+    message(FATAL_ERROR "libtorch's CUDA half needs ${nvidia}/${library}: run tools/deps.sh cuda")
+  endif()
+endforeach()
+
+add_executable(shoal-engine "${PROJECT_SOURCE_DIR}/shoal/comm/nccl/nccl.cpp")
+# These headers must be of the version libtorch was built with: its classes contain NCCL's structs by value.
+target_include_directories(shoal-engine SYSTEM PRIVATE "${nvidia}/nccl/include" "${nvidia}/cu13/include")
+target_compile_definitions(shoal-engine PRIVATE USE_C10D_NCCL)
+target_link_libraries(shoal-engine PRIVATE
+  release::shoal_engine_app release::shoal_comm
+  # libtorch registers its CUDA kernels when it is loaded. Nothing here names them: the linker must be told to keep it.
+  -Wl,--no-as-needed "${SHOAL_TORCH}/lib/libtorch_cuda.so" "${SHOAL_TORCH}/lib/libc10_cuda.so" -Wl,--as-needed
+  "${nvidia}/nccl/lib/libnccl.so.2")
+
+add_custom_target(shoal ALL
+  COMMAND ${CMAKE_COMMAND} -E copy_if_different "${SHOAL_RELEASE_DIR}/shoal" "${PROJECT_BINARY_DIR}/shoal")

@@ -1,0 +1,22 @@
+# Every third-party library, found in one place. tools/deps.lock lists the packages they come from.
+
+find_package(Threads REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(yaml-cpp REQUIRED)
+pkg_check_modules(ISAL REQUIRED QUIET IMPORTED_TARGET libisal)
+pkg_check_modules(SODIUM REQUIRED QUIET IMPORTED_TARGET libsodium)
+pkg_check_modules(XXHASH REQUIRED QUIET IMPORTED_TARGET libxxhash)
+
+if(SHOAL_ENGINE)
+  include(Torch)
+  if(NOT SHOAL_MPI STREQUAL "OFF")
+    find_package(MPI QUIET COMPONENTS C)
+  endif()
+  if(SHOAL_MPI STREQUAL "ON" AND NOT MPI_C_FOUND)
+    message(FATAL_ERROR "SHOAL_MPI is ON, but CMake finds no MPI: install libopenmpi-dev or load your site's module")
+  endif()
+endif()

@@ -1,0 +1,113 @@
+#include "shoal/config/check.h"
+
+#include <algorithm>
+#include <string>
+
+#include "shoal/core/error.h"
+#include "shoal/core/format.h"
+
+namespace shoal::config {
+namespace {
+
+// Five degrees multiply to at most 2^20 * 2^20 * 2^12 * 2^12 * 2^10 = 2^74: past this it is "too
+// many".
+constexpr int64_t kTooMany = int64_t{1} << 40;
+
+int64_t product(std::initializer_list<int64_t> degrees) {
+  int64_t total = 1;
+  for (const int64_t degree : degrees)
+    total = std::min(total * std::min(degree, kTooMany), kTooMany);
+  return total;
+}
+
+// The ranks that every degree except dp_shard asks for.
+int64_t ranks_beside_shard(const ParallelConfig& p) {
+  return product({p.dp_replicate, p.cp, p.pp, p.tp});
+}
+
+std::string count_shown(int64_t count) {
+  return count >= kTooMany ? "more than 10^12" : std::to_string(count);
+}
+
+// "4 or 8": the numbers of ranks around `ranks` that `unit` divides.
+std::string multiples_around(int64_t unit, int64_t ranks) {
+  const int64_t below = ranks / unit * unit;
+  if (below == 0) return std::to_string(unit);
+  return format("{} or {}", below, below + unit);
+}
+
+void check_automatic_shard(const ParallelConfig& p, int ranks, std::vector<Problem>& found) {
+  const int64_t beside = ranks_beside_shard(p);
+  if (ranks % beside == 0) return;
+  const std::string launch =
+      beside <= kMaxRanks ? format("launch {} ranks, or ", multiples_around(beside, ranks)) : "";
+  found.push_back(
+      {.where = "parallel",
+       .what = format("dp_replicate*cp*pp*tp = {}*{}*{}*{} = {} does not divide {} ranks, "
+                      "so nothing is left for dp_shard: auto",
+                      p.dp_replicate, p.cp, p.pp, p.tp, count_shown(beside), ranks),
+       .hint = format("{}choose degrees whose product divides {}", launch, ranks)});
+}
+
+void check_given_shard(const ParallelConfig& p, int ranks, std::vector<Problem>& found) {
+  const int64_t beside = ranks_beside_shard(p);
+  const int64_t total = product({beside, *p.dp_shard});
+  if (total == ranks) return;
+  std::string hint = total <= kMaxRanks ? format("launch {} ranks, or ", total) : "";
+  hint += ranks % beside == 0 ? format("write `dp_shard: {}` or `dp_shard: auto`", ranks / beside)
+                              : format("change degrees until the product is {}", ranks);
+  found.push_back({.where = "parallel",
+                   .what = format("dp_replicate*dp_shard*cp*pp*tp = {}*{}*{}*{}*{} = {}, "
+                                  "but there {} {} rank{}",
+                                  p.dp_replicate, *p.dp_shard, p.cp, p.pp, p.tp, count_shown(total),
+                                  ranks == 1 ? "is" : "are", ranks, ranks == 1 ? "" : "s"),
+                   .hint = hint});
+}
+
+// Tensor-parallel ranks exchange activations inside every layer, so a group must not cross nodes.
+void check_tensor_ranks(const ParallelConfig& p, int ranks_in_node, std::vector<Problem>& found) {
+  if (ranks_in_node % p.tp == 0) return;
+  int fitting = std::min(p.tp, ranks_in_node);
+  while (ranks_in_node % fitting != 0) --fitting;
+  found.push_back(
+      {.where = "parallel.tp",
+       .what = p.tp > ranks_in_node
+                   ? format("{} is more than the {} ranks of a node", p.tp, ranks_in_node)
+                   : format("{} does not divide the {} ranks of a node, so a group would "
+                            "cross nodes",
+                            p.tp, ranks_in_node),
+       .hint = format("write `tp: {}`, and raise pp or dp_shard instead", fitting)});
+}
+
+void check_backend(const CommConfig& comm, int ranks, std::vector<Problem>& found) {
+  if (comm.backend != Backend::kLocal || ranks == 1) return;
+  found.push_back({.where = "comm.backend",
+                   .what = format("local connects nobody, but there are {} ranks", ranks),
+                   .hint = "write `backend: auto`, or launch 1 rank"});
+}
+
+}  // namespace
+
+std::vector<Problem> check(const RunConfig& config, const World& world) {
+  std::vector<Problem> found;
+  const ParallelConfig& parallel = config.parallel;
+  if (parallel.dp_shard) {
+    check_given_shard(parallel, world.ranks, found);
+  } else {
+    check_automatic_shard(parallel, world.ranks, found);
+  }
+  if (world.ranks_per_node) {
+    check_tensor_ranks(parallel, std::min(*world.ranks_per_node, world.ranks), found);
+  }
+  check_backend(config.comm, world.ranks, found);
+  return found;
+}
+
+RunConfig resolve(RunConfig config, const World& world) {
+  const int64_t beside = ranks_beside_shard(config.parallel);
+  SHOAL_CHECK(world.ranks % beside == 0, "{} ranks, {} beside dp_shard", world.ranks, beside);
+  if (!config.parallel.dp_shard) config.parallel.dp_shard = static_cast<int>(world.ranks / beside);
+  return config;
+}
+
+}  // namespace shoal::config

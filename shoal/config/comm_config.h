@@ -1,0 +1,43 @@
+// comm_config.h -- how ranks talk to each other, and when a silent one is given up.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "shoal/config/rule.h"
+#include "shoal/config/value.h"
+#include "shoal/core/units.h"
+
+namespace shoal::config {
+
+enum class Backend { kAuto, kGloo, kNccl, kMpi, kLocal };
+
+template <>
+inline constexpr std::array kNames<Backend> = {
+    Named{"auto", Backend::kAuto}, Named{"gloo", Backend::kGloo}, Named{"nccl", Backend::kNccl},
+    Named{"mpi", Backend::kMpi}, Named{"local", Backend::kLocal}};
+
+struct CommConfig {
+  Backend backend = Backend::kAuto;
+  Duration deadline = std::chrono::minutes(10);
+  std::optional<std::string> interface = std::nullopt;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit(
+        "backend", self.backend,
+        "what moves tensors between ranks: nccl on GPUs, gloo on CPUs, mpi where the site has one, "
+        "local for one rank alone; auto: what fits the devices");
+    visit("deadline", self.deadline,
+          "how long a collective may take before its peers are declared lost",
+          between(std::chrono::seconds(1), std::chrono::seconds(7 * 24 * 3600)));
+    visit("interface", self.interface,
+          "network interface or address that ranks listen on and talk through; auto: the one that "
+          "reaches rank 0",
+          one_interface());
+  }
+};
+
+}  // namespace shoal::config

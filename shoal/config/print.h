@@ -1,0 +1,40 @@
+// print.h -- a config as text: the resolved form that is printed and kept with a run, what differs
+// between two of them, and a hash that names one.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "shoal/config/field.h"
+#include "shoal/config/run_config.h"
+#include "shoal/core/checksum.h"
+
+namespace shoal::config {
+
+enum class Comments { kNone, kHelp };
+
+// Every key with its value, in the order of fields(). Reads back as an equal config. With kHelp the
+// meaning of each key stands above it.
+std::string to_yaml(const Table& table, Comments comments = Comments::kNone);
+std::string to_yaml(const RunConfig& config, Comments comments = Comments::kNone);
+
+// Replaces `path` with the resolved config in one step.
+void save(const RunConfig& config, const std::filesystem::path& path);
+
+struct Difference {
+  std::string key;
+  std::string before;  // as written in YAML
+  std::string after;
+
+  bool operator==(const Difference&) const = default;
+};
+
+// Of two tables made from the same type of config.
+std::vector<Difference> diff(const Table& before, const Table& after);
+std::vector<Difference> diff(const RunConfig& before, const RunConfig& after);
+
+// Of the text that to_yaml gives: the same for equal configs, on every host.
+Hash128 hash(const RunConfig& config);
+
+}  // namespace shoal::config

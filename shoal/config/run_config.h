@@ -1,0 +1,62 @@
+// run_config.h -- everything that can be said about a run, as typed structs with their defaults.
+//
+//   const RunConfig config = load_or_throw({.file = "a.yaml", .sets = {"parallel.tp=2"}});
+//   config.parallel.tp
+//
+// To add a knob: a member with its default, its line in fields(), a rule in check.cpp if it must
+// agree with others, then `shoal config docs` and `shoal config schema` into docs/. A section is a
+// struct with fields() of its own. Plain values: copy freely.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "shoal/config/comm_config.h"
+#include "shoal/config/log_config.h"
+#include "shoal/config/parallel_config.h"
+#include "shoal/config/rule.h"
+
+namespace shoal::config {
+
+// Raised when a key changes its meaning or goes; a key that is added needs no new version.
+constexpr int kSchemaVersion = 1;
+
+// Section `run`: what a run is called, where it is kept, and what its randomness starts from.
+struct IdentityConfig {
+  std::string name = "unnamed";
+  std::string directory = "runs";
+  uint64_t seed = 1234;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("name", self.name, "what the run and its directory are called", file_name());
+    visit("directory", self.directory, "directory that holds the run directories", not_empty());
+    visit("seed", self.seed,
+          "where all randomness starts: initial weights, order of the data, dropout");
+  }
+};
+
+struct RunConfig {
+  int version = kSchemaVersion;
+  IdentityConfig run;
+  ParallelConfig parallel;
+  CommConfig comm;
+  LogConfig log;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("version", self.version,
+          "version of this list of keys; a file without it is read as the current one", at_least(1),
+          at_most(kSchemaVersion, "the file was written for a newer shoal: install that one"));
+    visit("run", self.run, "name, place and seed of the run");
+    visit("parallel", self.parallel,
+          "how the ranks are arranged; the degrees multiply to all ranks");
+    visit("comm", self.comm, "how ranks talk to each other");
+    visit("log", self.log, "lines on standard error");
+  }
+};
+
+// Whether every key has the same value; print.h says which differ.
+bool operator==(const RunConfig& a, const RunConfig& b);
+
+}  // namespace shoal::config

@@ -1,0 +1,106 @@
+#include "shoal/config/text.h"
+
+#include <algorithm>
+
+#include "shoal/core/format.h"
+
+namespace shoal::config {
+namespace {
+
+constexpr size_t kMaxShown = 60;
+constexpr size_t kColumns = 100;
+
+unsigned char byte_at(std::string_view text, size_t index) {
+  return static_cast<unsigned char>(text[index]);
+}
+
+// How many bytes the UTF-8 sequence at the front of `text` has; 0 if it is not one. Over-long
+// forms, surrogates and what lies beyond U+10FFFF are not (RFC 3629, section 4).
+size_t sequence_length(std::string_view text) {
+  const unsigned char first = byte_at(text, 0);
+  if (first < 0x80) return 1;
+  const size_t length = first >= 0xF0 ? 4 : (first >= 0xE0 ? 3 : 2);
+  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
+  for (size_t i = 1; i < length; ++i) {
+    if ((byte_at(text, i) & 0xC0U) != 0x80U) return 0;
+  }
+  const unsigned char second = byte_at(text, 1);
+  const bool over_long = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
+  const bool surrogate = first == 0xED && second > 0x9F;
+  const bool too_large = first == 0xF4 && second > 0x8F;
+  return over_long || surrogate || too_large ? 0 : length;
+}
+
+bool is_plain(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         std::string_view("_-+./:%").find(c) != std::string_view::npos;
+}
+
+// U+0080..U+009F, which some terminals obey like escape sequences.
+bool is_c1_control(std::string_view sequence) {
+  return sequence.size() == 2 && byte_at(sequence, 0) == 0xC2 && byte_at(sequence, 1) < 0xA0;
+}
+
+}  // namespace
+
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+}
+
+std::optional<BadText> find_bad_text(std::string_view text) {
+  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF")) {
+    return BadText{0, "is UTF-16, but a config is UTF-8", "save it as UTF-8"};
+  }
+  if (text.starts_with("\xEF\xBB\xBF")) {
+    return BadText{0, "starts with a byte order mark", "save it as UTF-8 without one"};
+  }
+  size_t offset = 0;
+  while (offset < text.size()) {
+    const char c = text[offset];
+    if (is_control(c) && c != '\t' && c != '\n' && c != '\r') {
+      return BadText{offset, format("holds the control character 0x{:02x}", byte_at(text, offset)),
+                     "delete it; a config is text"};
+    }
+    const size_t length = sequence_length(text.substr(offset));
+    if (length == 0) {
+      return BadText{
+          offset, format("is not UTF-8: byte 0x{:02x} begins no character", byte_at(text, offset)),
+          "save it as UTF-8"};
+    }
+    offset += length;
+  }
+  return std::nullopt;
+}
+
+std::string shown(std::string_view text) {
+  const bool simple = !text.empty() && std::all_of(text.begin(), text.end(), is_plain);
+  if (simple && text.size() <= kMaxShown) return std::string(text);
+  std::string quoted = "\"";
+  size_t offset = 0;
+  while (offset < text.size() && offset < kMaxShown) {
+    const size_t length = sequence_length(text.substr(offset));
+    const std::string_view piece = text.substr(offset, std::max<size_t>(length, 1));
+    if (length == 0 || is_control(piece[0]) || is_c1_control(piece)) {
+      for (const char c : piece) quoted += format("\\x{:02x}", static_cast<unsigned char>(c));
+    } else {
+      if (piece == "\"" || piece == "\\") quoted += '\\';
+      quoted += piece;
+    }
+    offset += piece.size();
+  }
+  return quoted + (offset < text.size() ? "...\"" : "\"");
+}
+
+std::string wrapped(std::string_view text, std::string_view indent) {
+  const size_t room = kColumns - std::min(indent.size(), kColumns / 2);
+  std::string lines;
+  while (text.size() > room) {
+    const size_t space = std::min(text.rfind(' ', room), text.find(' ', room));
+    if (space == std::string_view::npos) break;
+    lines += format("{}{}\n", indent, text.substr(0, space));
+    text.remove_prefix(space + 1);
+  }
+  return lines + format("{}{}\n", indent, text);
+}
+
+}  // namespace shoal::config

@@ -1,0 +1,52 @@
+#include "shoal/bench/paired.h"
+
+#include <chrono>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "shoal/core/error.h"
+
+namespace shoal::bench {
+namespace {
+
+void spin(double seconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
+TEST(Quartiles, AreLinearBetweenNeighbours) {
+  const Quartiles q = quartiles_of({4, 1, 3, 2});
+  EXPECT_DOUBLE_EQ(q.low, 1.75);
+  EXPECT_DOUBLE_EQ(q.median, 2.5);
+  EXPECT_DOUBLE_EQ(q.high, 3.25);
+  EXPECT_EQ(quartiles_of({7}).text(1), "7.0 (7.0 .. 7.0)");
+  EXPECT_THROW(quartiles_of({}), BugError);
+}
+
+TEST(Paired, FindsTheRatioAndTheDifference) {
+  const Paired result = measure_paired({.a = [] { spin(2e-3); }, .b = [] { spin(1e-3); }, .calls = 1});
+  EXPECT_NEAR(result.ratio.median, 2.0, 0.2);
+  EXPECT_NEAR(result.added_seconds.median, 1e-3, 2e-4);
+}
+
+TEST(Paired, ADisturbanceOfSomeRoundsDoesNotMoveTheMedian) {
+  int round = 0;
+  const auto disturbed = [&] { spin(++round % 4 == 0 ? 8e-3 : 1e-3); };
+  const Paired result = measure_paired({.a = disturbed, .b = [] { spin(1e-3); }, .rounds = 41, .calls = 1});
+  EXPECT_NEAR(result.ratio.median, 1.0, 0.1);
+}
+
+TEST(Paired, RefusesTooFewRounds) {
+  EXPECT_THROW(measure_paired({.a = [] {}, .b = [] {}, .rounds = 20, .calls = 1}), BugError);
+}
+
+TEST(CallsPerRound, FillsTheTime) {
+  const int calls = calls_per_round([] { spin(1e-4); }, 0.05);
+  EXPECT_GT(calls, 250);
+  EXPECT_LT(calls, 750);
+}
+
+}  // namespace
+}  // namespace shoal::bench

@@ -1,0 +1,75 @@
+#include "shoal/config/check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "shoal/core/error.h"
+
+namespace shoal::config {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+TEST(Check, TheDefaultsRunOnAnyNumberOfRanks) {
+  for (const int ranks : {1, 2, 7, 8, 1024, kMaxRanks}) {
+    EXPECT_THAT(check({}, {.ranks = ranks, .ranks_per_node = 8}), IsEmpty()) << ranks;
+  }
+}
+
+TEST(Check, DegreesMultiplyToTheRanks) {
+  RunConfig config;
+  config.parallel = {.dp_replicate = 2, .dp_shard = 2, .cp = 1, .pp = 2, .tp = 2};
+  EXPECT_THAT(check(config, {.ranks = 16}), IsEmpty());
+  EXPECT_THAT(
+      check(config, {.ranks = 8}),
+      ElementsAre(Problem{"parallel", "",
+                          "dp_replicate*dp_shard*cp*pp*tp = 2*2*1*2*2 = 16, but there are 8 ranks",
+                          "launch 16 ranks, or write `dp_shard: 1` or `dp_shard: auto`"}));
+  EXPECT_EQ(check(config, {.ranks = 10}).at(0).hint,
+            "launch 16 ranks, or change degrees until the product is 10");
+}
+
+TEST(Check, ProductsDoNotOverflow) {
+  RunConfig config;
+  config.parallel = {
+      .dp_replicate = kMaxRanks, .dp_shard = kMaxRanks, .cp = 4096, .pp = 4096, .tp = 1024};
+  EXPECT_THAT(check(config, {.ranks = 8}),
+              ElementsAre(Problem{
+                  "parallel", "",
+                  "dp_replicate*dp_shard*cp*pp*tp = 1048576*1048576*4096*4096*1024 = more than "
+                  "10^12, but there are 8 ranks",
+                  "change degrees until the product is 8"}));
+  config.parallel.dp_shard.reset();
+  EXPECT_EQ(check(config, {.ranks = 8}).at(0).hint, "choose degrees whose product divides 8");
+}
+
+TEST(Check, TensorRanksStayInsideANode) {
+  RunConfig config;
+  config.parallel.tp = 4;
+  EXPECT_THAT(check(config, {.ranks = 16, .ranks_per_node = 8}), IsEmpty());
+  EXPECT_THAT(check(config, {.ranks = 4, .ranks_per_node = 8}), IsEmpty())
+      << "half a node is a node";
+  config.parallel.tp = 3;
+  EXPECT_THAT(check(config, {.ranks = 6, .ranks_per_node = 8}), IsEmpty());
+  config.parallel.tp = 4;
+  EXPECT_THAT(check(config, {.ranks = 16}), IsEmpty()) << "nothing is known about the nodes";
+  EXPECT_EQ(check(config, {.ranks = 16, .ranks_per_node = 2}).at(0),
+            (Problem{"parallel.tp", "", "4 is more than the 2 ranks of a node",
+                     "write `tp: 2`, and raise pp or dp_shard instead"}));
+  EXPECT_EQ(check(config, {.ranks = 24, .ranks_per_node = 6}).at(0).hint,
+            "write `tp: 3`, and raise pp or dp_shard instead");
+}
+
+TEST(Resolve, GivesDpShardTheRanksThatAreLeft) {
+  RunConfig config;
+  config.parallel.tp = 2;
+  config.parallel.pp = 3;
+  EXPECT_EQ(resolve(config, {.ranks = 24}).parallel.dp_shard, 4);
+  config.parallel.dp_shard = 1;
+  EXPECT_EQ(resolve(config, {.ranks = 6}).parallel.dp_shard, 1);
+  EXPECT_THROW(resolve(config, {.ranks = 7}), BugError) << "check() comes first";
+}
+
+}  // namespace
+}  // namespace shoal::config

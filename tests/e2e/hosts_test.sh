@@ -1,0 +1,36 @@
+#!/bin/bash
+# Two hosts with shaped links between them: ranks meet, all-reduce, and prove that they train like one.
+# shellcheck source=tests/e2e/expect.sh
+. "$(dirname "$0")/expect.sh"
+[ "$(id -u)" = 0 ] || skip 'network namespaces need root'
+command -v ip >/dev/null || skip 'needs iproute2'
+export OMP_NUM_THREADS=1 HOME=$scratch
+
+"$testbed/hosts" down 2
+"$testbed/hosts" up 2 1gbit || skip 'this kernel gives no network namespaces with shaped links'
+trap '"$testbed/hosts" down 2; rm -rf "$scratch"' EXIT
+
+launch() {  # HOST COMMAND...
+  "$testbed/hosts" run $(($1 + 1)) "$shoal" launch --ranks 2 --hosts 2 --host "$1" --address 10.77.0.1 -- "${@:2}"
+}
+
+launch 1 doctor >"$scratch/host1" 2>&1 &
+other=$!
+launch 0 doctor >"$scratch/host0" 2>&1 || { cat "$scratch/host0" "$scratch/host1" >&2; fail 'host 0'; }
+wait "$other" || { cat "$scratch/host1" >&2; fail 'host 1'; }
+expect_proof "$scratch/host0" 4
+expect_text "$scratch/host0" '^  nodes +2$'
+expect_text "$scratch/host0" '^  store +10\.77\.0\.1:'
+
+# Collectives between the hosts run at the speed of the link, not of memory: 1 Gbit/s is 0.125 GB/s.
+launch 1 bench comm --op broadcast --size '8 MiB' >/dev/null 2>&1 &
+other=$!
+launch 0 bench comm --op broadcast --size '8 MiB' >"$scratch/bench" 2>&1 || { cat "$scratch/bench" >&2; fail 'bench'; }
+wait "$other"
+grep '^broadcast' "$scratch/bench"
+awk '/^comm.broadcast.*seconds/ { exit !($2 > 0.05 && $2 < 1.0) }' "$scratch/bench" || fail 'a broadcast of 8 MiB over 1 Gbit/s takes about 67 ms'
+
+# A host that does not come is named.
+expect_exit 75 "$testbed/hosts" run 1 env SHOAL_RANK=0 SHOAL_WORLD_SIZE=2 SHOAL_LOCAL_RANK=0 SHOAL_LOCAL_SIZE=1 SHOAL_NODE=0 \
+  SHOAL_NUM_NODES=2 SHOAL_JOB=missing SHOAL_STORE=10.77.0.1 "$shoal" doctor --set comm.rendezvous=2s
+expect_text "$scratch/err" "rank 1 of 2 did not arrive at rank 0's store at 10\.77\.0\.1:"
