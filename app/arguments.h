@@ -1,17 +1,76 @@
-// arguments.h -- command lines: CLI11's parser with shoal's errors.
+// arguments.h -- the command line of one command.
+//
+//   Arguments arguments("shoal launch", "Start the ranks of this host.");
+//   arguments.option("--ranks", ranks, "ranks to start", {.shown = "N", .required = true});
+//   if (!arguments.parse(words)) return 0;       // --help was asked for and printed
+//
+// CLI11 does the work, in arguments.cpp alone: its headers take longer to compile than any command.
+// Wrong words are a UsageError that says how to see the help.
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
-
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 
 namespace shoal::app {
 
-// Reads the words after the command's name. False when they asked for help, which has then been printed. Wrong ones
-// are a UsageError that says how to see the help.
-bool parse(CLI::App& app, const std::vector<std::string>& words);
+struct ArgumentDetails {
+  std::string shown = "";  // stands for the value in the help: "N", "FILE"
+  bool required = false;
+  std::optional<std::pair<int, int>> range = std::nullopt;  // of a number, both ends included
+  std::string needs = "";                                   // only together with this option
+};
+
+class Arguments {
+ public:
+  Arguments(const std::string& command, const std::string& description);
+  Arguments(Arguments&&) noexcept;
+  ~Arguments();
+
+  // "--name" is an option, "name" the next word without one. A vector takes the option several
+  // times.
+  void option(const std::string& name,
+              std::string& value,
+              const std::string& help,
+              const ArgumentDetails& details = {});
+  void option(const std::string& name,
+              std::optional<std::string>& value,
+              const std::string& help,
+              const ArgumentDetails& details = {});
+  void option(const std::string& name,
+              std::vector<std::string>& values,
+              const std::string& help,
+              const ArgumentDetails& details = {});
+  void option(const std::string& name,
+              int& value,
+              const std::string& help,
+              const ArgumentDetails& details = {});
+  void option(const std::string& name,
+              std::optional<int>& value,
+              const std::string& help,
+              const ArgumentDetails& details = {});
+  void flag(const std::string& name, bool& value, const std::string& help);
+
+  // One of these must be chosen; `chosen` runs after all words have been read.
+  Arguments subcommand(const std::string& name,
+                       const std::string& description,
+                       std::function<void()> chosen);
+
+  void footer(const std::string& text);
+
+  // The words after the command's name. False when they asked for help, which has then been
+  // printed.
+  bool parse(const std::vector<std::string>& words);
+
+ private:
+  struct Parser;
+
+  explicit Arguments(std::unique_ptr<Parser> parser);
+
+  std::unique_ptr<Parser> parser_;
+};
 
 }  // namespace shoal::app

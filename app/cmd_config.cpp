@@ -30,21 +30,16 @@ void print_resolved(const Options& options) {
   std::cout << config::to_yaml(config::load_or_throw(request));
 }
 
-void add_check(CLI::App& parent, Options& options) {
-  CLI::App* check =
-      parent.add_subcommand("check", "print what a config comes to, or all that is wrong with it");
-  check->add_option("file", options.file, "the config")->required()->type_name("FILE");
-  check->add_option("--set", options.sets, "change one key, after the file")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  const CLI::Range ranks(1, config::kMaxRanks);
-  CLI::Option* total =
-      check->add_option("--ranks", options.ranks, "also check it against this many ranks")
-          ->check(ranks);
-  check->add_option("--ranks-per-node", options.ranks_per_node, "of which so many share a node")
-      ->check(ranks)
-      ->needs(total);
-  check->callback([&options] { print_resolved(options); });
+void add_check(Arguments& parent, Options& options) {
+  Arguments check =
+      parent.subcommand("check", "print what a config comes to, or all that is wrong with it",
+                        [&options] { print_resolved(options); });
+  check.option("file", options.file, "the config", {.shown = "FILE", .required = true});
+  check.option("--set", options.sets, "change one key, after the file", {.shown = "KEY=VALUE"});
+  check.option("--ranks", options.ranks, "also check it against this many ranks",
+               {.shown = "N", .range = {{1, config::kMaxRanks}}});
+  check.option("--ranks-per-node", options.ranks_per_node, "of which so many share a node",
+               {.shown = "N", .range = {{1, config::kMaxRanks}}, .needs = "--ranks"});
 }
 
 }  // namespace
@@ -54,20 +49,16 @@ int run_config(const std::vector<std::string>& arguments) {
   const config::RunConfig defaults;
   const config::Table table = config::table_of(defaults);
 
-  CLI::App app("Check a config, explain its keys.", "shoal config");
-  app.require_subcommand(1);
-  add_check(app, options);
-  CLI::App* help = app.add_subcommand("help", "explain all keys, a section or one key");
-  help->add_option("key", options.key, "such as parallel.tp")->type_name("KEY");
-  help->callback([&] { std::cout << config::to_help(table, options.key); });
-  app.add_subcommand("schema", "print the JSON Schema, for editors")->callback([&table] {
-    std::cout << config::to_json_schema(table);
-  });
-  app.add_subcommand("docs", "print docs/config.md")->callback([&table] {
-    std::cout << config::to_markdown(table);
-  });
-
-  parse(app, arguments);
+  Arguments command("shoal config", "Check a config, explain its keys.");
+  add_check(command, options);
+  Arguments help = command.subcommand("help", "explain all keys, a section or one key",
+                                      [&] { std::cout << config::to_help(table, options.key); });
+  help.option("key", options.key, "such as parallel.tp", {.shown = "KEY"});
+  command.subcommand("schema", "print the JSON Schema, for editors",
+                     [&] { std::cout << config::to_json_schema(table); });
+  command.subcommand("docs", "print docs/config.md",
+                     [&] { std::cout << config::to_markdown(table); });
+  command.parse(arguments);
   return 0;
 }
 

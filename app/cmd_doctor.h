@@ -1,7 +1,7 @@
 // cmd_doctor.h -- `shoal doctor`: what this build, host and job can do.
 //
-// --brief answers at once from below the torch line; otherwise the engine adds libtorch, devices and backends, and
-// under a launcher proves the set-up by training (app/engine/cmd_doctor.cpp).
+// --brief answers at once from below the torch line; otherwise the engine adds libtorch, devices
+// and backends, and under a launcher proves the set-up by training (app/engine/cmd_doctor.cpp).
 #pragma once
 
 #include <optional>

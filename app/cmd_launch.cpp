@@ -4,10 +4,11 @@
 #include <filesystem>
 #include <iostream>
 
-#include "app/arguments.h"
 #include "shoal/cluster/launch.h"
 #include "shoal/cluster/supervisor.h"
 #include "shoal/core/error.h"
+
+#include "app/arguments.h"
 
 namespace shoal::app {
 namespace {
@@ -27,23 +28,30 @@ int run_launch(const std::vector<std::string>& arguments) {
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   cluster::LaunchRequest request;
   int grace_seconds = 30;
-  CLI::App app("Start the ranks of this host, pass signals on, and say who failed first.\n\n"
-               "  shoal launch --ranks 4 -- doctor\n"
-               "  shoal launch --ranks 8 --hosts 2 --host 0 --address 10.0.0.1 -- doctor run.yaml\n",
-               "shoal launch");
-  app.add_option("--ranks", request.ranks, "ranks to start on this host")->required()->type_name("N");
-  app.add_option("--hosts", request.hosts, "hosts of the job; run the same command on each")->type_name("N");
-  app.add_option("--host", request.host, "which host this is, from 0")->type_name("I");
-  app.add_option("--address", request.address, "address of host 0 that the others can reach")->type_name("ADDRESS[:PORT]");
-  app.add_option("--output", request.output, "directory for one log file per rank instead of this terminal")->type_name("DIR");
-  app.add_option("--grace", grace_seconds, "seconds between asking ranks to stop and killing them")->type_name("S")->check(CLI::Range(0, 3600));
-  app.footer("The command follows --; a word with a slash in it names a program of your own.");
-  if (!parse(app, {arguments.begin(), dashes})) return 0;
+  Arguments command(
+      "shoal launch",
+      "Start the ranks of this host, pass signals on, and say who failed first.\n\n"
+      "  shoal launch --ranks 4 -- doctor\n"
+      "  shoal launch --ranks 8 --hosts 2 --host 0 --address 10.0.0.1 -- doctor run.yaml\n");
+  command.option("--ranks", request.ranks, "ranks to start on this host",
+                 {.shown = "N", .required = true});
+  command.option("--hosts", request.hosts, "hosts of the job; run the same command on each",
+                 {.shown = "N"});
+  command.option("--host", request.host, "which host this is, from 0", {.shown = "I"});
+  command.option("--address", request.address, "address of host 0 that the others can reach",
+                 {.shown = "ADDRESS[:PORT]"});
+  command.option("--output", request.output,
+                 "directory for one log file per rank instead of this terminal", {.shown = "DIR"});
+  command.option("--grace", grace_seconds, "seconds between asking ranks to stop and killing them",
+                 {.shown = "S", .range = {{0, 3600}}});
+  command.footer("The command follows --; a word with a slash in it names a program of your own.");
+  if (!command.parse({arguments.begin(), dashes})) return 0;
   request.command = program_of({dashes == arguments.end() ? dashes : dashes + 1, arguments.end()});
   const std::vector<cluster::Program> programs = cluster::programs_of_host(request);
   if (!request.output.empty()) std::filesystem::create_directories(request.output);
   const cluster::JobResult result = cluster::supervise(
-      programs, {.first_rank = request.host * request.ranks, .grace = std::chrono::seconds(grace_seconds)});
+      programs,
+      {.first_rank = request.host * request.ranks, .grace = std::chrono::seconds(grace_seconds)});
   if (!result.cause.empty()) std::cerr << "launch: " << result.cause << std::endl;
   return result.exit_code;
 }

@@ -15,18 +15,22 @@ namespace shoal::app {
 namespace {
 
 void print_usage(std::span<const Command> commands) {
-  std::cout << "shoal " << SHOAL_VERSION << " -- pre-training of language models, from one CPU process to thousands of GPUs\n\n"
+  std::cout << "shoal " << SHOAL_VERSION
+            << " -- pre-training of language models, from one CPU process to thousands of GPUs\n\n"
             << "usage: shoal COMMAND [ARGUMENTS]\n\n";
-  for (const Command& command : commands) std::cout << format("  {:<10} {}\n", command.name, command.summary);
+  for (const Command& command : commands)
+    std::cout << format("  {:<10} {}\n", command.name, command.summary);
   std::cout << "\nshoal COMMAND --help explains a command.\n"
-            << "exit codes: 0 done, 2 usage or config, 3 data, 16/17 numerics, 70 bug, 75 please requeue, 128+n signal\n";
+            << "exit codes: 0 done, 2 usage or config, 3 data, 16/17 numerics, 70 bug, 75 please "
+               "requeue, 128+n signal\n";
 }
 
 [[noreturn]] void refuse(const std::string& word, std::span<const Command> commands) {
   std::vector<std::string_view> names;
   for (const Command& command : commands) names.push_back(command.name);
   const auto meant = nearest(word, names);
-  throw UsageError(format("shoal has no command '{}'{} (see shoal --help)", word, meant ? format("; did you mean '{}'?", *meant) : ""));
+  throw UsageError(format("shoal has no command '{}'{} (see shoal --help)", word,
+                          meant ? format("; did you mean '{}'?", *meant) : ""));
 }
 
 int report(ExitCode code, std::string_view kind, const std::string& message) {

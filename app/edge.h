@@ -1,4 +1,5 @@
-// edge.h -- the outermost layer of both executables: picks the command, turns errors into one line and an exit code.
+// edge.h -- the outermost layer of both executables: picks the command, turns errors into one line
+// and an exit code.
 //
 // Nothing below catches everything, and nothing below exits.
 #pragma once
@@ -13,13 +14,16 @@ namespace shoal::app {
 struct Command {
   std::string_view name;
   std::string_view summary;
-  int (*run)(const std::vector<std::string>& arguments);  // the words after the name; returns the exit code
+  int (*run)(const std::vector<std::string>&
+                 arguments);  // the words after the name; returns the exit code
 };
 
-// Runs one command of the table. For both executables; `words` are those after the program's own name.
+// Runs one command of the table. For both executables; `words` are those after the program's own
+// name.
 int run_command(std::span<const Command> commands, const std::vector<std::string>& words);
 
-// Exit code of the exception being handled, after saying on standard error, and to a supervisor, what it was.
+// Exit code of the exception being handled, after saying on standard error, and to a supervisor,
+// what it was.
 int report_current_exception();
 
 }  // namespace shoal::app

@@ -18,7 +18,8 @@ constexpr const char* kEngineName = "shoal-engine";
 std::optional<fs::path> find_engine() {
   std::error_code ignored;
   const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
-  for (const fs::path& candidate : {here / kEngineName, here.parent_path() / "libexec" / "shoal" / kEngineName}) {
+  for (const fs::path& candidate :
+       {here / kEngineName, here.parent_path() / "libexec" / "shoal" / kEngineName}) {
     if (::access(candidate.c_str(), X_OK) == 0) return candidate;
   }
   return std::nullopt;
@@ -27,10 +28,10 @@ std::optional<fs::path> find_engine() {
 void become_engine(const std::string& command, const std::vector<std::string>& arguments) {
   const std::optional<fs::path> engine = find_engine();
   if (!engine) {
-    throw UsageError(format("shoal {} needs the engine, and there is no {} beside this executable: this is a build "
-                            "without torch (preset lean); build with `cmake --preset release`",
-                            command,
-                            kEngineName));
+    throw UsageError(format(
+        "shoal {} needs the engine, and there is no {} beside this executable: this is a build "
+        "without torch (preset lean); build with `cmake --preset release`",
+        command, kEngineName));
   }
   std::vector<std::string> words = {engine->string(), command};
   words.insert(words.end(), arguments.begin(), arguments.end());

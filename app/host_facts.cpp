@@ -7,12 +7,13 @@
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 
-#include "app/engine_process.h"
 #include "shoal/cluster/address.h"
 #include "shoal/cluster/rendezvous.h"
 #include "shoal/cluster/secret.h"
 #include "shoal/core/error.h"
 #include "shoal/core/units.h"
+
+#include "app/engine_process.h"
 
 namespace shoal::app {
 namespace {
@@ -50,7 +51,8 @@ std::string listen_address(const cluster::Membership& me,
   try {
     const cluster::Secret secret = cluster::job_secret(environment, me.job);
     const cluster::StorePlace place = cluster::store_place(me, secret, interface);
-    return format("{} port {}{}", place.addresses.front(), place.ports.front(), me.node == 0 ? "" : " on rank 0's node");
+    return format("{} port {}{}", place.addresses.front(), place.ports.front(),
+                  me.node == 0 ? "" : " on rank 0's node");
   } catch (const Error& e) {
     return std::string("unknown: ") + e.what();
   }
@@ -82,7 +84,8 @@ void add_host_facts(Report& report) {
       .add("system", format("{} {} {}", system.sysname, system.release, system.machine))
       .add("cpu", value_in("/proc/cpuinfo", "model name"))
       .add("usable cores", usable_cores())
-      .add("memory bytes", total, format("{} ({} available)", format_bytes(total), format_bytes(available_bytes())))
+      .add("memory bytes", total,
+           format("{} ({} available)", format_bytes(total), format_bytes(available_bytes())))
       .add("interfaces", interfaces);
 }
 
@@ -95,9 +98,12 @@ void add_job_facts(Report& report,
       .add("scheduler", me.scheduler)
       .add("ranks", me.world_size)
       .add("nodes", me.num_nodes)
-      .add("this rank", me.rank, format("{} (local {} of {} on node {})", me.rank, me.local_rank, me.local_size, me.node));
+      .add(
+          "this rank", me.rank,
+          format("{} (local {} of {} on node {})", me.rank, me.local_rank, me.local_size, me.node));
   if (!me.hosts.empty()) job.add("hosts", me.hosts);
-  job.add("listens on", listen_address(me, environment, interface)).add("launch command", cluster::suggested_launch_command(me));
+  job.add("listens on", listen_address(me, environment, interface))
+      .add("launch command", cluster::suggested_launch_command(me));
 }
 
 }  // namespace shoal::app

@@ -1,4 +1,5 @@
-// The executable `shoal`: everything that needs no torch. Commands above the torch line are handed to shoal-engine.
+// The executable `shoal`: everything that needs no torch. Commands above the torch line are handed
+// to shoal-engine.
 
 #include <array>
 
@@ -12,7 +13,9 @@ namespace {
 
 using shoal::app::Command;
 
-int bench(const std::vector<std::string>& arguments) { shoal::app::become_engine("bench", arguments); }
+int bench(const std::vector<std::string>& arguments) {
+  shoal::app::become_engine("bench", arguments);
+}
 
 constexpr std::array<Command, 4> kCommands = {{
     {"doctor", "what this build, host and job can do", shoal::app::run_doctor},

@@ -16,7 +16,9 @@ std::string to_shown(const nlohmann::ordered_json& value) {
 
 }  // namespace
 
-Report::Section& Report::Section::add(const std::string& name, nlohmann::ordered_json value, const std::string& shown) {
+Report::Section& Report::Section::add(const std::string& name,
+                                      nlohmann::ordered_json value,
+                                      const std::string& shown) {
   std::string text = shown.empty() ? to_shown(value) : shown;
   facts_.push_back({name, std::move(value), std::move(text)});
   return *this;

@@ -22,7 +22,9 @@ class Report {
     explicit Section(std::string name) : name_(std::move(name)) {}
 
     // `value` as it goes into JSON; `shown` if people should read it differently.
-    Section& add(const std::string& name, nlohmann::ordered_json value, const std::string& shown = "");
+    Section& add(const std::string& name,
+                 nlohmann::ordered_json value,
+                 const std::string& shown = "");
 
    private:
     friend class Report;

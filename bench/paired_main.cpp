@@ -5,13 +5,11 @@
 #include <iostream>
 #include <sstream>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
-
 #include "shoal/bench/paired.h"
 #include "shoal/cluster/supervisor.h"
 #include "shoal/core/error.h"
+
+#include "app/arguments.h"
 
 namespace {
 
@@ -27,7 +25,8 @@ std::function<void()> runner(const std::string& command) {
   const shoal::cluster::Program program{words_of(command), {}, "/dev/null"};
   return [program, command] {
     const shoal::cluster::JobResult result = shoal::cluster::supervise({program}, {});
-    if (result.exit_code != 0) throw shoal::DataError(shoal::format("'{}' failed: {}", command, result.cause));
+    if (result.exit_code != 0)
+      throw shoal::DataError(shoal::format("'{}' failed: {}", command, result.cause));
   };
 }
 
@@ -37,21 +36,21 @@ int main(int argc, char** argv) {
   std::string a;
   std::string b;
   int rounds = 21;
-  CLI::App app("Runs two commands in turn and prints the ratio of their times: median and quartiles.", "paired");
-  app.add_option("--a", a, "the first command")->required();
-  app.add_option("--b", b, "the second command")->required();
-  app.add_option("--rounds", rounds, "alternations")->check(CLI::Range(21, 10001));
-  CLI11_PARSE(app, argc, argv);
   try {
-    const shoal::bench::Paired result =
-        shoal::bench::measure_paired({.a = runner(a), .b = runner(b), .rounds = rounds, .calls = 1});
+    shoal::app::Arguments command(
+        "paired",
+        "Runs two commands in turn and prints the ratio of their times: median and quartiles.");
+    command.option("--a", a, "the first command", {.shown = "COMMAND", .required = true});
+    command.option("--b", b, "the second command", {.shown = "COMMAND", .required = true});
+    command.option("--rounds", rounds, "alternations", {.shown = "N", .range = {{21, 10001}}});
+    if (!command.parse({argv + 1, argv + argc})) return 0;
+    const shoal::bench::Paired result = shoal::bench::measure_paired(
+        {.a = runner(a), .b = runner(b), .rounds = rounds, .calls = 1});
     std::cout << shoal::format("a {:.2f} ms, b {:.2f} ms, a / b {}\n",
-                               result.a_seconds.median * 1e3,
-                               result.b_seconds.median * 1e3,
+                               result.a_seconds.median * 1e3, result.b_seconds.median * 1e3,
                                result.ratio.text(3))
               << shoal::format("paired.a_ms {:.3f}\npaired.b_ms {:.3f}\npaired.ratio {:.3f}\n",
-                               result.a_seconds.median * 1e3,
-                               result.b_seconds.median * 1e3,
+                               result.a_seconds.median * 1e3, result.b_seconds.median * 1e3,
                                result.ratio.median);
   } catch (const shoal::Error& e) {
     std::cerr << "error: " << e.what() << "\n";

@@ -26,6 +26,7 @@ CONFINED = {
     "gloo/": ["shoal/comm/gloo/process_group.cpp"],
     "torch/csrc/distributed/c10d/ProcessGroupGloo": ["shoal/comm/gloo/process_group.cpp", "cmake/check_gloo.cpp"],
     "torch/csrc/distributed/": ["shoal/comm/", "app/engine/bench_comm.cpp", "tests/comm/", "cmake/check_gloo.cpp"],
+    "CLI/": ["app/arguments.cpp"],
     "mpi.h": ["shoal/comm/mpi/"],
     "nccl.h": ["shoal/comm/nccl/"],
     "c10/cuda/": ["shoal/comm/nccl/"],

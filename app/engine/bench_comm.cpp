@@ -33,7 +33,12 @@ struct Contest {
 
 class CommBench {
  public:
-  CommBench(comm::World& world, at::ScalarType type, int rounds) : world_(world), type_(type), rounds_(rounds), group_(world.group("bench", everyone())), bare_(world.bare_group("bench bare", everyone())) {}
+  CommBench(comm::World& world, at::ScalarType type, int rounds)
+      : world_(world),
+        type_(type),
+        rounds_(rounds),
+        group_(world.group("bench", everyone())),
+        bare_(world.bare_group("bench bare", everyone())) {}
 
   struct Row {
     std::string op;
@@ -45,11 +50,15 @@ class CommBench {
   Row measure(const std::string& op, int64_t bytes) {
     const Contest contest = contest_of(op, bytes);
     const int calls = agree_on_calls(contest);
-    return {op, bytes, bench::measure_paired({.a = contest.ours, .b = contest.bare, .rounds = rounds_, .calls = calls}), copy_seconds(bytes)};
+    return {op, bytes,
+            bench::measure_paired(
+                {.a = contest.ours, .b = contest.bare, .rounds = rounds_, .calls = calls}),
+            copy_seconds(bytes)};
   }
 
   static std::vector<std::string_view> op_names() {
-    return {"all_reduce", "reduce", "broadcast", "all_gather", "gather", "scatter", "reduce_scatter", "all_to_all", "send_recv", "barrier"};
+    return {"all_reduce", "reduce",         "broadcast",  "all_gather", "gather",
+            "scatter",    "reduce_scatter", "all_to_all", "send_recv",  "barrier"};
   }
 
  private:
@@ -63,14 +72,17 @@ class CommBench {
     return at::ones({elements}, at::TensorOptions(type_).device(world_.device()));
   }
 
-  // Ranks that call different numbers of collectives wait for each other for ever: the slowest decides.
+  // Ranks that call different numbers of collectives wait for each other for ever: the slowest
+  // decides.
   int agree_on_calls(const Contest& contest) {
     contest.ours();
     contest.bare();
-    const double slower = std::max(bench::time_calls(contest.ours, 3), bench::time_calls(contest.bare, 3));
+    const double slower =
+        std::max(bench::time_calls(contest.ours, 3), bench::time_calls(contest.bare, 3));
     const at::Tensor seconds = at::full({1}, slower, at::kDouble);
     world_.control().all_reduce(seconds, Reduce::kMax, "calls per round");
-    return std::clamp(static_cast<int>(kRoundSeconds / std::max(seconds.item<double>(), 1e-7)), 1, 10'000);
+    return std::clamp(static_cast<int>(kRoundSeconds / std::max(seconds.item<double>(), 1e-7)), 1,
+                      10'000);
   }
 
   double copy_seconds(int64_t bytes) const {
@@ -94,7 +106,8 @@ class CommBench {
 };
 
 Contest CommBench::contest_of(const std::string& op, int64_t bytes) {
-  const int64_t per_rank = std::max<int64_t>(bytes / static_cast<int64_t>(c10::elementSize(type_)) / world_.size(), 1);
+  const int64_t per_rank =
+      std::max<int64_t>(bytes / static_cast<int64_t>(c10::elementSize(type_)) / world_.size(), 1);
   const at::Tensor whole = buffer(per_rank * world_.size());
   const at::Tensor part = buffer(per_rank);
   if (op == "all_reduce") {
@@ -138,15 +151,19 @@ Contest CommBench::contest_of(const std::string& op, int64_t bytes) {
     const int left = (group_.rank() - 1 + group_.size()) % group_.size();
     const at::Tensor received = buffer(whole.numel());
     using Way = comm::Group::Transfer::Way;
-    return {[=, this] { group_.exchange({{Way::kRecv, received, left, 1}, {Way::kSend, whole, right, 1}}, "bench").wait_host(); },
-            [=, this] {
-              std::vector<at::Tensor> in = {received};
-              std::vector<at::Tensor> out = {whole};
-              const auto receiving = bare_->recv(in, left, 1);
-              const auto sending = bare_->send(out, right, 1);
-              receiving->wait();
-              sending->wait();
-            }};
+    return {
+        [=, this] {
+          group_.exchange({{Way::kRecv, received, left, 1}, {Way::kSend, whole, right, 1}}, "bench")
+              .wait_host();
+        },
+        [=, this] {
+          std::vector<at::Tensor> in = {received};
+          std::vector<at::Tensor> out = {whole};
+          const auto receiving = bare_->recv(in, left, 1);
+          const auto sending = bare_->send(out, right, 1);
+          receiving->wait();
+          sending->wait();
+        }};
   }
   if (op == "barrier") {
     return {[this] { group_.barrier("bench").wait_host(); }, [this] { bare_->barrier()->wait(); }};
@@ -154,7 +171,9 @@ Contest CommBench::contest_of(const std::string& op, int64_t bytes) {
   return rooted_contest_of(op, whole, part);
 }
 
-Contest CommBench::rooted_contest_of(const std::string& op, const at::Tensor& whole, const at::Tensor& part) {
+Contest CommBench::rooted_contest_of(const std::string& op,
+                                     const at::Tensor& whole,
+                                     const at::Tensor& part) {
   const bool root = group_.rank() == 0;
   const auto parts = [this](const at::Tensor& tensor) { return tensor.chunk(group_.size()); };
   if (op == "broadcast") {
@@ -203,7 +222,8 @@ std::vector<std::string> chosen_ops(const std::vector<std::string>& wanted) {
   for (const std::string& op : wanted) {
     if (std::find(known.begin(), known.end(), op) != known.end()) continue;
     const auto meant = nearest(op, known);
-    throw UsageError(format("--op is '{}', which is no collective{}", op, meant ? format("; did you mean '{}'?", *meant) : ""));
+    throw UsageError(format("--op is '{}', which is no collective{}", op,
+                            meant ? format("; did you mean '{}'?", *meant) : ""));
   }
   if (!wanted.empty()) return wanted;
   return {known.begin(), known.end()};
@@ -214,7 +234,8 @@ std::vector<int64_t> chosen_sizes(const std::vector<std::string>& wanted) {
   std::vector<int64_t> sizes;
   for (const std::string& text : wanted) {
     const auto bytes = parse_bytes(text);
-    if (!bytes || *bytes < 1) throw UsageError(format("--size is '{}', but must be a size such as \"64 MiB\"", text));
+    if (!bytes || *bytes < 1)
+      throw UsageError(format("--size is '{}', but must be a size such as \"64 MiB\"", text));
     sizes.push_back(*bytes);
   }
   return sizes;
@@ -228,14 +249,11 @@ std::string seconds_text(double seconds) {
 void print_row(const CommBench::Row& row) {
   const double seconds = row.paired.a_seconds.median;
   const bool moves = row.op != "barrier";
-  std::cout << format("{:<15} {:>10} {:>11} {:>8} {:>8}  {:<22} {:>10}\n",
-                      row.op,
-                      moves ? format_bytes(row.bytes) : "",
-                      seconds_text(seconds),
+  std::cout << format("{:<15} {:>10} {:>11} {:>8} {:>8}  {:<22} {:>10}\n", row.op,
+                      moves ? format_bytes(row.bytes) : "", seconds_text(seconds),
                       moves ? format("{:.2f}", static_cast<double>(row.bytes) / seconds / 1e9) : "",
                       moves ? format("{:.1f}", seconds / row.copy_seconds) : "",
-                      row.paired.ratio.text(2),
-                      seconds_text(row.paired.b_seconds.median))
+                      row.paired.ratio.text(2), seconds_text(row.paired.b_seconds.median))
             << std::flush;
 }
 
@@ -243,13 +261,17 @@ void print_names(const std::vector<CommBench::Row>& rows) {
   std::cout << "\n";
   for (const CommBench::Row& row : rows) {
     const std::string name = format("comm.{}.{}", row.op, row.bytes);
-    std::cout << format("{}.seconds {:.6g}\n{}.of_bare {:.3f}\n{}.added_us {:.2f}\n", name, row.paired.a_seconds.median, name, row.paired.ratio.median, name, row.paired.added_seconds.median * 1e6);
+    std::cout << format("{}.seconds {:.6g}\n{}.of_bare {:.3f}\n{}.added_us {:.2f}\n", name,
+                        row.paired.a_seconds.median, name, row.paired.ratio.median, name,
+                        row.paired.added_seconds.median * 1e6);
   }
 }
 
 void print_json(const std::vector<CommBench::Row>& rows) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
-  const auto quartiles = [](const bench::Quartiles& q) { return nlohmann::ordered_json{q.low, q.median, q.high}; };
+  const auto quartiles = [](const bench::Quartiles& q) {
+    return nlohmann::ordered_json{q.low, q.median, q.high};
+  };
   for (const CommBench::Row& row : rows) {
     list.push_back({{"op", row.op},
                     {"bytes", row.bytes},
@@ -264,22 +286,30 @@ void print_json(const std::vector<CommBench::Row>& rows) {
 
 }  // namespace
 
-int run_comm_bench(const CommBenchOptions& options) {
+void run_comm_bench(const CommBenchOptions& options) {
   const std::vector<std::string> ops = chosen_ops(options.ops);
   const std::vector<int64_t> sizes = chosen_sizes(options.sizes);
   const at::ScalarType type = type_named(options.type);
   const auto environment = cluster::Environment::of_this_process();
   const cluster::Membership me = cluster::detect_membership(environment);
   if (me.world_size == 1) {
-    throw UsageError("bench comm measures ranks that talk to each other: shoal launch --ranks 2 -- bench comm");
+    throw UsageError(
+        "bench comm measures ranks that talk to each other: shoal launch --ranks 2 -- bench comm");
   }
   const config::RunConfig config = config::load_or_throw({.sets = options.sets});
-  log::configure({.level = config.log.level, .rank = me.rank, .world_size = me.world_size, .all_ranks = config.log.all_ranks});
-  const auto world = comm::World::join(me, environment, {.backend = config.comm.backend, .deadline = config.comm.deadline, .interface = config.comm.interface});
+  log::configure({.level = config.log.level,
+                  .rank = me.rank,
+                  .world_size = me.world_size,
+                  .all_ranks = config.log.all_ranks});
+  const auto world = comm::World::join(me, environment, comm::world_options(config.comm));
   const bool speaks = me.rank == 0 && !options.json;
   if (speaks) {
-    std::cout << format("{} ranks, {}, {}, {} rounds; ratios below 1 are faster than the bare c10d call\n\n", world->size(), world->backend(), options.type, options.rounds)
-              << format("{:<15} {:>10} {:>11} {:>8} {:>8}  {:<22} {:>10}\n", "collective", "size", "time", "GB/s", "x copy", "of bare (quartiles)", "bare");
+    std::cout
+        << format(
+               "{} ranks, {}, {}, {} rounds; ratios below 1 are faster than the bare c10d call\n\n",
+               world->size(), world->backend(), options.type, options.rounds)
+        << format("{:<15} {:>10} {:>11} {:>8} {:>8}  {:<22} {:>10}\n", "collective", "size", "time",
+                  "GB/s", "x copy", "of bare (quartiles)", "bare");
   }
   std::vector<CommBench::Row> rows;
   {
@@ -296,7 +326,6 @@ int run_comm_bench(const CommBenchOptions& options) {
   if (speaks) print_names(rows);
   if (me.rank == 0 && options.json) print_json(rows);
   world->leave();
-  return 0;
 }
 
 }  // namespace shoal::app

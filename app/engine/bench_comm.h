@@ -1,4 +1,5 @@
-// bench_comm.h -- how fast the collectives of this job are, and what Group adds to, or takes from, the bare c10d call.
+// bench_comm.h -- how fast the collectives of this job are, and what Group adds to, or takes from,
+// the bare c10d call.
 #pragma once
 
 #include <string>
@@ -15,6 +16,6 @@ struct CommBenchOptions {
   bool json = false;
 };
 
-int run_comm_bench(const CommBenchOptions& options);
+void run_comm_bench(const CommBenchOptions& options);
 
 }  // namespace shoal::app

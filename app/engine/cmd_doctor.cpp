@@ -5,27 +5,22 @@
 
 #include <ATen/ops/full.h>
 
-#include "app/cmd_doctor.h"
-#include "app/engine/data_parallel_check.h"
-#include "app/engine/engine_facts.h"
-#include "app/host_facts.h"
 #include "shoal/comm/mesh_groups.h"
 #include "shoal/config/load.h"
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
 #include "shoal/plan/layout.h"
 
+#include "app/cmd_doctor.h"
+#include "app/engine/data_parallel_check.h"
+#include "app/engine/engine_facts.h"
+#include "app/host_facts.h"
+
 namespace shoal::app {
 namespace {
 
-comm::WorldOptions world_options(const config::RunConfig& config, ActivityBoard* board) {
-  return {.backend = config.comm.backend,
-          .deadline = config.comm.deadline,
-          .interface = config.comm.interface,
-          .board = board};
-}
-
-// Every axis of the mesh that has more than one rank gets a group, and each group adds up its ranks' numbers.
+// Every axis of the mesh that has more than one rank gets a group, and each group adds up its
+// ranks' numbers.
 std::string check_axes(comm::World& world, const plan::Mesh& mesh) {
   std::vector<plan::AxisSet> axes;
   for (const plan::Mesh::Dimension& dimension : mesh.dimensions()) {
@@ -34,11 +29,14 @@ std::string check_axes(comm::World& world, const plan::Mesh& mesh) {
   comm::MeshGroups groups(world, mesh, axes);
   for (const plan::AxisSet set : axes) {
     comm::Group& group = groups.along(set);
-    const at::Tensor sum = at::full({1}, world.rank(), at::TensorOptions(at::kLong).device(world.device()));
+    const at::Tensor sum =
+        at::full({1}, world.rank(), at::TensorOptions(at::kLong).device(world.device()));
     group.all_reduce(sum, comm::Reduce::kSum, "doctor axis").wait_host();
-    const int64_t expected = std::accumulate(group.ranks().begin(), group.ranks().end(), int64_t{0});
+    const int64_t expected =
+        std::accumulate(group.ranks().begin(), group.ranks().end(), int64_t{0});
     if (sum.item<int64_t>() != expected) {
-      throw BugError(format("the ranks along {} add up to {}, not {}", set.name(), sum.item<int64_t>(), expected));
+      throw BugError(format("the ranks along {} add up to {}, not {}", set.name(),
+                            sum.item<int64_t>(), expected));
     }
   }
   return mesh.describe();
@@ -52,12 +50,18 @@ void add_proof(Report& report, comm::World& world, const config::RunConfig& conf
   const bool holds = result.max_difference <= kLargestRoundOff;
   report.section("proof")
       .add("mesh", check_axes(world, plan::mesh_of(config.parallel, world.size())))
-      .add("loss", {result.first_loss, result.last_loss}, format("{:.4f} -> {:.4f} in {} steps, {:.1f} s", result.first_loss, result.last_loss, result.steps, result.seconds))
-      .add("max difference", result.max_difference, format("{:.2g} from one rank's weights", result.max_difference))
-      .add("verdict", holds, holds ? "these ranks train like one" : "WRONG: these ranks do not train like one");
+      .add("loss", {result.first_loss, result.last_loss},
+           format("{:.4f} -> {:.4f} in {} steps, {:.1f} s", result.first_loss, result.last_loss,
+                  result.steps, result.seconds))
+      .add("max difference", result.max_difference,
+           format("{:.2g} from one rank's weights", result.max_difference))
+      .add("verdict", holds,
+           holds ? "these ranks train like one" : "WRONG: these ranks do not train like one");
   if (!holds) {
-    throw Error(ExitCode::kReplayFailed,
-                format("{} ranks end {:.2g} away from one rank's weights; round-off is below {:.0g}", world.size(), result.max_difference, kLargestRoundOff));
+    throw Error(
+        ExitCode::kReplayFailed,
+        format("{} ranks end {:.2g} away from one rank's weights; round-off is below {:.0g}",
+               world.size(), result.max_difference, kLargestRoundOff));
   }
 }
 
@@ -68,9 +72,14 @@ int run_engine_doctor(const std::vector<std::string>& arguments) {
   if (!options) return 0;
   const auto environment = cluster::Environment::of_this_process();
   const cluster::Membership me = cluster::detect_membership(environment);
-  const config::RunConfig config = config::load_or_throw(
-      {.file = options->file, .sets = options->sets, .world = config::World{me.world_size, me.local_size}});
-  log::configure({.level = config.log.level, .rank = me.rank, .world_size = me.world_size, .all_ranks = config.log.all_ranks});
+  const config::RunConfig config =
+      config::load_or_throw({.file = options->file,
+                             .sets = options->sets,
+                             .world = config::World{me.world_size, me.local_size}});
+  log::configure({.level = config.log.level,
+                  .rank = me.rank,
+                  .world_size = me.world_size,
+                  .all_ranks = config.log.all_ranks});
   Report report;
   add_build_facts(report);
   add_host_facts(report);
@@ -79,7 +88,9 @@ int run_engine_doctor(const std::vector<std::string>& arguments) {
   if (me.launcher != "none") {
     ActivityBoard board;
     const ActivityBoard::Seat seat(board, "main");
-    const auto world = comm::World::join(me, environment, world_options(config, &board));
+    comm::WorldOptions world_options = comm::world_options(config.comm);
+    world_options.board = &board;
+    const auto world = comm::World::join(me, environment, world_options);
     add_world_facts(report, *world);
     add_proof(report, *world, config);
     world->leave();

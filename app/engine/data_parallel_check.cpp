@@ -15,13 +15,16 @@ namespace {
 constexpr int64_t kInputs = 7;
 constexpr int64_t kHidden = 13;
 constexpr int64_t kOutputs = 3;
-constexpr int64_t kBatch = 37;  // samples of a step, over all ranks: some ranks get one more than others
+constexpr int64_t kBatch =
+    37;  // samples of a step, over all ranks: some ranks get one more than others
 constexpr int kSteps = 20;
 constexpr double kLearningRate = 0.2;
 
-at::Tensor random_matrix(uint64_t seed, const std::string& name, int64_t rows, int64_t columns, int64_t first_row) {
+at::Tensor random_matrix(
+    uint64_t seed, const std::string& name, int64_t rows, int64_t columns, int64_t first_row) {
   std::vector<float> values(static_cast<size_t>(rows * columns));
-  Random(seed, RandomStream::kCheck, name).fill_normal(values, static_cast<uint64_t>(first_row * columns));
+  Random(seed, RandomStream::kCheck, name)
+      .fill_normal(values, static_cast<uint64_t>(first_row * columns));
   return at::tensor(values).view({rows, columns}).to(at::kDouble);
 }
 
@@ -34,7 +37,8 @@ class Network {
     for (at::Tensor& weight : weights_) weight.requires_grad_(true);
   }
 
-  // Sum over the given samples of the squared error, divided by the whole batch: shares of ranks add up.
+  // Sum over the given samples of the squared error, divided by the whole batch: shares of ranks
+  // add up.
   double backward(const at::Tensor& x, const at::Tensor& y) {
     const at::Tensor error = at::tanh(x.matmul(weights_[0])).matmul(weights_[1]) - y;
     const at::Tensor loss = error.square().sum() / kBatch;
@@ -42,9 +46,7 @@ class Network {
     return loss.item<double>();
   }
 
-  std::vector<at::Tensor> gradients() {
-    return {weights_[0].grad(), weights_[1].grad()};
-  }
+  std::vector<at::Tensor> gradients() { return {weights_[0].grad(), weights_[1].grad()}; }
 
   void step() {
     const at::NoGradGuard no_grad;
@@ -70,7 +72,8 @@ struct Samples {
 // Samples first .. first + count of a step, the same whoever asks.
 Samples samples_of(uint64_t seed, int step, int64_t first, int64_t count, at::Device device) {
   const at::Tensor x = random_matrix(seed, "doctor.data", count, kInputs, step * kBatch + first);
-  const at::Tensor target = at::sin(x.matmul(random_matrix(seed, "doctor.target", kInputs, kOutputs, 0)));
+  const at::Tensor target =
+      at::sin(x.matmul(random_matrix(seed, "doctor.target", kInputs, kOutputs, 0)));
   return {x.to(device), target.to(device)};
 }
 
@@ -78,7 +81,8 @@ Samples samples_of(uint64_t seed, int step, int64_t first, int64_t count, at::De
 
 DataParallelResult check_data_parallel(comm::World& world, comm::Group& group, uint64_t seed) {
   const auto began = std::chrono::steady_clock::now();
-  const at::Device device(world.device() == at::kCUDA ? at::Device(at::kCUDA) : at::Device(at::kCPU));
+  const at::Device device(world.device() == at::kCUDA ? at::Device(at::kCUDA)
+                                                      : at::Device(at::kCPU));
   Network together(seed, device);
   Network alone(seed, device);
   const int64_t first = kBatch * group.rank() / group.size();

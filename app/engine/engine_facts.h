@@ -1,8 +1,9 @@
 // engine_facts.h -- what the engine adds to the facts about a job: libtorch, devices, backends.
 #pragma once
 
-#include "app/report.h"
 #include "shoal/comm/world.h"
+
+#include "app/report.h"
 
 namespace shoal::app {
 

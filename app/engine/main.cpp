@@ -1,4 +1,5 @@
-// The executable shoal-engine: what needs torch. `shoal` becomes it for the commands below; people never call it.
+// The executable shoal-engine: what needs torch. `shoal` becomes it for the commands below; people
+// never call it.
 
 #include <array>
 #include <cstdlib>
@@ -18,7 +19,8 @@ constexpr std::array<shoal::app::Command, 2> kCommands = {{
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Libraries below write log lines of their own about errors that we report in words; a user's setting wins.
+  // Libraries below write log lines of their own about errors that we report in words; a user's
+  // setting wins.
   ::setenv("TORCH_CPP_LOG_LEVEL", "FATAL", /*overwrite=*/0);
   int code = 0;
   try {
@@ -27,7 +29,8 @@ int main(int argc, char** argv) {
     code = shoal::app::report_current_exception();
   }
   std::cout << std::flush;
-  // A backend's thread may still wait for a peer that is gone; destructors of static objects would wait for it.
+  // A backend's thread may still wait for a peer that is gone; destructors of static objects would
+  // wait for it.
   if (code != 0) std::_Exit(code);
   return code;
 }

@@ -50,7 +50,9 @@ int calls_per_round(const std::function<void()>& body, double seconds) {
 
 Paired measure_paired(const PairedPlan& plan) {
   SHOAL_CHECK(plan.rounds >= 21, "{} rounds, but a paired figure takes at least 21", plan.rounds);
-  const int calls = plan.calls > 0 ? plan.calls : std::min(calls_per_round(plan.a, plan.round_seconds), calls_per_round(plan.b, plan.round_seconds));
+  const int calls = plan.calls > 0 ? plan.calls
+                                   : std::min(calls_per_round(plan.a, plan.round_seconds),
+                                              calls_per_round(plan.b, plan.round_seconds));
   std::vector<double> ratios;
   std::vector<double> a_times;
   std::vector<double> b_times;

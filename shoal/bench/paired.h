@@ -3,9 +3,10 @@
 //   const Paired result = measure_paired({.a = [&] { ours(); }, .b = [&] { theirs(); }});
 //   result.ratio.median        // time of a divided by time of b
 //
-// a and b run in turn, each round gives one ratio, and the ratios' median and quartiles are reported: what disturbs one
-// round disturbs both sides of it, and one disturbed round moves a median little. At least 21 rounds of at most a second
-// each side. Ratios below 1 mean that a is faster.
+// a and b run in turn, each round gives one ratio, and the ratios' median and quartiles are
+// reported: what disturbs one round disturbs both sides of it, and one disturbed round moves a
+// median little. At least 21 rounds of at most a second each side. Ratios below 1 mean that a is
+// faster.
 #pragma once
 
 #include <functional>
@@ -22,7 +23,8 @@ struct Quartiles {
   [[nodiscard]] std::string text(int digits) const;  // "0.31 (0.29 .. 0.35)"
 };
 
-Quartiles quartiles_of(std::vector<double> values);  // linear between neighbours; at least one value
+Quartiles quartiles_of(
+    std::vector<double> values);  // linear between neighbours; at least one value
 
 struct Paired {
   Quartiles ratio;      // a / b, round by round
@@ -35,8 +37,9 @@ struct PairedPlan {
   std::function<void()> a;
   std::function<void()> b;
   int rounds = 21;
-  // Calls per side and round. 0: as many as fit `round_seconds`, found by trying. Ranks that measure together must
-  // agree on it beforehand (calls_per_round), or they would wait for each other for ever.
+  // Calls per side and round. 0: as many as fit `round_seconds`, found by trying. Ranks that
+  // measure together must agree on it beforehand (calls_per_round), or they would wait for each
+  // other for ever.
   int calls = 0;
   double round_seconds = 0.1;
 };

@@ -21,7 +21,8 @@ namespace {
 
 std::string to_text(const sockaddr* address, socklen_t length) {
   std::array<char, NI_MAXHOST> host{};
-  if (::getnameinfo(address, length, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) != 0) return "";
+  if (::getnameinfo(address, length, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) != 0)
+    return "";
   return host.data();
 }
 
@@ -56,24 +57,25 @@ std::vector<Interface> local_interfaces() {
   for (const int family : {AF_INET, AF_INET6}) {
     for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
       const sockaddr* address = entry->ifa_addr;
-      if (address == nullptr || address->sa_family != family || (entry->ifa_flags & IFF_UP) == 0) continue;
+      if (address == nullptr || address->sa_family != family || (entry->ifa_flags & IFF_UP) == 0)
+        continue;
       if (is_link_local(address)) continue;
-      found.push_back({entry->ifa_name,
-                       to_text(address, length_of(address)),
+      found.push_back({entry->ifa_name, to_text(address, length_of(address)),
                        (entry->ifa_flags & IFF_LOOPBACK) != 0});
     }
   }
   return found;
 }
 
-bool is_loopback(const std::string& address) { return address.starts_with("127.") || address == "::1"; }
+bool is_loopback(const std::string& address) {
+  return address.starts_with("127.") || address == "::1";
+}
 
 bool is_local(const std::string& address) {
   if (is_loopback(address)) return true;
   const std::vector<Interface> interfaces = local_interfaces();
-  return std::any_of(interfaces.begin(), interfaces.end(), [&](const Interface& interface) {
-    return interface.address == address;
-  });
+  return std::any_of(interfaces.begin(), interfaces.end(),
+                     [&](const Interface& interface) { return interface.address == address; });
 }
 
 std::vector<std::string> resolve(const std::string& host) {
@@ -107,14 +109,14 @@ std::string address_of_interface(const std::string& name_or_address) {
   const std::vector<Interface> interfaces = local_interfaces();
   std::string known;
   for (const Interface& interface : interfaces) {
-    if (interface.name == name_or_address || interface.address == name_or_address) return interface.address;
+    if (interface.name == name_or_address || interface.address == name_or_address)
+      return interface.address;
     known += format("{}{} ({})", known.empty() ? "" : ", ", interface.name, interface.address);
   }
-  throw UsageError(format("comm.interface is '{}', but host {} has no such interface or address that is up: "
-                          "choose one of {}",
-                          name_or_address,
-                          host_name(),
-                          known));
+  throw UsageError(
+      format("comm.interface is '{}', but host {} has no such interface or address that is up: "
+             "choose one of {}",
+             name_or_address, host_name(), known));
 }
 
 std::string host_name() {

@@ -1,7 +1,7 @@
 // address.h -- the network addresses of this host, and the one a job should use.
 //
-// Addresses are numeric text ("10.77.0.1", "fd00::1"); names are resolved once, here. Nothing in shoal
-// listens on a wildcard: every listener is given one address that was chosen in this file.
+// Addresses are numeric text ("10.77.0.1", "fd00::1"); names are resolved once, here. Nothing in
+// shoal listens on a wildcard: every listener is given one address that was chosen in this file.
 #pragma once
 
 #include <optional>
@@ -22,13 +22,16 @@ std::vector<Interface> local_interfaces();
 bool is_loopback(const std::string& address);
 bool is_local(const std::string& address);
 
-// Numeric addresses of a host name or address, in the system's order; empty when it does not resolve.
+// Numeric addresses of a host name or address, in the system's order; empty when it does not
+// resolve.
 std::vector<std::string> resolve(const std::string& host);
 
-// The local address that packets to `peer` leave from: the side of this host that the peer can reach.
+// The local address that packets to `peer` leave from: the side of this host that the peer can
+// reach.
 std::optional<std::string> address_towards(const std::string& peer);
 
-// The address of an interface given by name, or the address itself. UsageError if this host has neither.
+// The address of an interface given by name, or the address itself. UsageError if this host has
+// neither.
 std::string address_of_interface(const std::string& name_or_address);
 
 std::string host_name();

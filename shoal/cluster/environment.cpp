@@ -36,11 +36,11 @@ std::optional<int> Environment::get_number(const std::string& name) const {
   const char* end = text->data() + text->size();
   const auto [stop, error] = std::from_chars(text->data(), end, number);
   if (error != std::errc() || stop != end || number < 0) {
-    throw UsageError(format(
-        "environment variable {} is '{}', but must be a number of 0 or more: the launcher sets it, so unset it "
-        "if you exported it by hand",
-        name,
-        *text));
+    throw UsageError(
+        format("environment variable {} is '{}', but must be a number of 0 or more: the launcher "
+               "sets it, so unset it "
+               "if you exported it by hand",
+               name, *text));
   }
   return number;
 }
@@ -48,9 +48,10 @@ std::optional<int> Environment::get_number(const std::string& name) const {
 int Environment::require_number(const std::string& name) const {
   const std::optional<int> number = get_number(name);
   if (!number) {
-    throw UsageError(format("environment variable {} is not set, but its neighbours are: start the ranks with "
-                            "one launcher, or set it",
-                            name));
+    throw UsageError(
+        format("environment variable {} is not set, but its neighbours are: start the ranks with "
+               "one launcher, or set it",
+               name));
   }
   return *number;
 }

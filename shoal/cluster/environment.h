@@ -1,7 +1,8 @@
 // environment.h -- the environment variables a launcher hands to its ranks, as a value.
 //
 // Passed in instead of read with getenv(), so that a test can be a Slurm task and a rank at once.
-// Numbers are checked here: a variable that should be a number and is not ends in a UsageError that names it.
+// Numbers are checked here: a variable that should be a number and is not ends in a UsageError that
+// names it.
 #pragma once
 
 #include <map>
@@ -13,12 +14,14 @@ namespace shoal::cluster {
 class Environment {
  public:
   Environment() = default;
-  explicit Environment(std::map<std::string, std::string> variables) : variables_(std::move(variables)) {}
+  explicit Environment(std::map<std::string, std::string> variables)
+      : variables_(std::move(variables)) {}
 
   static Environment of_this_process();
 
   [[nodiscard]] bool has(const std::string& name) const { return get(name).has_value(); }
-  [[nodiscard]] std::optional<std::string> get(const std::string& name) const;  // empty counts as absent
+  [[nodiscard]] std::optional<std::string> get(
+      const std::string& name) const;  // empty counts as absent
   [[nodiscard]] std::string get_or(const std::string& name, const std::string& fallback) const;
   [[nodiscard]] std::optional<int> get_number(const std::string& name) const;  // 0 or more
   [[nodiscard]] int require_number(const std::string& name) const;

@@ -40,11 +40,13 @@ std::string_view take_entry(std::string_view& list) {
 void append_range(std::string_view range, std::vector<std::string>& out, std::string_view whole) {
   const size_t dash = range.find('-');
   const std::string_view low_text = range.substr(0, dash);
-  const std::string_view high_text = dash == std::string_view::npos ? low_text : range.substr(dash + 1);
+  const std::string_view high_text =
+      dash == std::string_view::npos ? low_text : range.substr(dash + 1);
   const std::optional<int> low = to_number(low_text);
   const std::optional<int> high = to_number(high_text);
   if (!low || !high || *low > *high) refuse(whole, format("'{}' is not a range", range));
-  if (static_cast<size_t>(*high - *low) >= kMaxEntries) refuse(whole, "it has more than a million entries");
+  if (static_cast<size_t>(*high - *low) >= kMaxEntries)
+    refuse(whole, "it has more than a million entries");
   for (int number = *low; number <= *high; ++number) {
     out.push_back(format("{:0{}}", number, low_text.size()));
   }
@@ -67,7 +69,8 @@ std::vector<std::string> expand_entry(std::string_view entry, std::string_view w
     const size_t close = entry.find(']');
     if (close == std::string_view::npos) refuse(whole, "a bracket is not closed");
     const std::vector<std::string> numbers = expand_bracket(entry.substr(1, close - 1), whole);
-    if (names.size() > kMaxEntries / numbers.size()) refuse(whole, "it has more than a million entries");
+    if (names.size() > kMaxEntries / numbers.size())
+      refuse(whole, "it has more than a million entries");
     std::vector<std::string> grown;
     grown.reserve(names.size() * numbers.size());
     for (const std::string& name : names) {
@@ -88,7 +91,8 @@ std::vector<std::string> expand_hostlist(std::string_view list) {
     const std::string_view entry = take_entry(list);
     if (entry.empty()) refuse(whole, "a name is empty");
     std::vector<std::string> names = expand_entry(entry, whole);
-    if (hosts.size() + names.size() > kMaxEntries) refuse(whole, "it has more than a million entries");
+    if (hosts.size() + names.size() > kMaxEntries)
+      refuse(whole, "it has more than a million entries");
     hosts.insert(hosts.end(), names.begin(), names.end());
   }
   return hosts;

@@ -9,16 +9,21 @@ constexpr int kMaxRanksPerHost = 1024;
 
 void check(const LaunchRequest& request) {
   if (request.ranks < 1 || request.ranks > kMaxRanksPerHost) {
-    throw UsageError(format("--ranks is {}, but must be from 1 to {}", request.ranks, kMaxRanksPerHost));
+    throw UsageError(
+        format("--ranks is {}, but must be from 1 to {}", request.ranks, kMaxRanksPerHost));
   }
   if (request.hosts < 1 || request.host < 0 || request.host >= request.hosts) {
-    throw UsageError(format("--host is {} with --hosts {}: hosts are numbered from 0", request.host, request.hosts));
+    throw UsageError(format("--host is {} with --hosts {}: hosts are numbered from 0", request.host,
+                            request.hosts));
   }
   if (request.hosts > 1 && request.address.empty()) {
-    throw UsageError(format("--hosts is {}, so --address must give the address of host 0, the same on every host", request.hosts));
+    throw UsageError(format(
+        "--hosts is {}, so --address must give the address of host 0, the same on every host",
+        request.hosts));
   }
   if (request.command.empty()) {
-    throw UsageError("nothing to launch: write the command after --, as in `shoal launch --ranks 2 -- doctor`");
+    throw UsageError(
+        "nothing to launch: write the command after --, as in `shoal launch --ranks 2 -- doctor`");
   }
 }
 

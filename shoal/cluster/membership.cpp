@@ -21,8 +21,8 @@ constexpr size_t kMaxNodefileBytes = 64 << 20;  // 16,384 ranks with long host n
 void read_store(const std::string& text, Membership& me) {
   const size_t colon = text.rfind(':');
   const bool bracketed = !text.empty() && text.front() == '[';
-  const bool has_port = colon != std::string::npos &&
-                        (bracketed ? text[colon - 1] == ']' : text.find(':') == colon);
+  const bool has_port =
+      colon != std::string::npos && (bracketed ? text[colon - 1] == ']' : text.find(':') == colon);
   me.store_host = has_port ? text.substr(0, colon) : text;
   if (bracketed) me.store_host = me.store_host.substr(1, me.store_host.find(']') - 1);
   if (!has_port) return;
@@ -30,7 +30,8 @@ void read_store(const std::string& text, Membership& me) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, port);
   if (error != std::errc() || stop != end || port < 1 || port > 65535) {
-    throw UsageError(format("the store address '{}' needs a port from 1 to 65535 after the colon", text));
+    throw UsageError(
+        format("the store address '{}' needs a port from 1 to 65535 after the colon", text));
   }
   me.store_port = port;
 }
@@ -80,7 +81,8 @@ void read_torchrun(const Environment& env, Membership& me) {
   me.rank = env.require_number("RANK");
   me.world_size = env.require_number("WORLD_SIZE");
   me.local_size = env.get_number("LOCAL_WORLD_SIZE").value_or(me.world_size);
-  if (me.local_size < 1) throw UsageError("environment variable LOCAL_WORLD_SIZE is 0, but must be at least 1");
+  if (me.local_size < 1)
+    throw UsageError("environment variable LOCAL_WORLD_SIZE is 0, but must be at least 1");
   me.local_rank = env.get_number("LOCAL_RANK").value_or(me.rank % me.local_size);
   me.num_nodes = (me.world_size + me.local_size - 1) / me.local_size;
   me.node = env.get_number("GROUP_RANK").value_or(me.rank / me.local_size);
@@ -88,10 +90,8 @@ void read_torchrun(const Environment& env, Membership& me) {
   // torchrun's own agent may already listen on MASTER_PORT; then the ranks agree on another one.
   const bool agent_listens = env.get_or("TORCHELASTIC_USE_AGENT_STORE", "") == "True";
   if (!agent_listens) me.store_port = env.get_number("MASTER_PORT");
-  me.job = format("torchrun.{}.{}.{}.{}",
-                  env.get_or("TORCHELASTIC_RUN_ID", ""),
-                  env.get_or("TORCHELASTIC_RESTART_COUNT", "0"),
-                  me.store_host,
+  me.job = format("torchrun.{}.{}.{}.{}", env.get_or("TORCHELASTIC_RUN_ID", ""),
+                  env.get_or("TORCHELASTIC_RESTART_COUNT", "0"), me.store_host,
                   env.get_or("MASTER_PORT", ""));
 }
 
@@ -110,10 +110,10 @@ constexpr MpiVariables kOpenMpi = {"openmpi",
                                    "OMPI_COMM_WORLD_LOCAL_RANK",
                                    "OMPI_COMM_WORLD_LOCAL_SIZE",
                                    "PMIX_NAMESPACE"};
-constexpr MpiVariables kPals = {
-    "pals", "PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID", "PMI_LOCAL_SIZE", "PALS_APID"};
-constexpr MpiVariables kHydra = {
-    "hydra", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", nullptr};
+constexpr MpiVariables kPals = {"pals",           "PALS_RANKID", "PMI_SIZE", "PALS_LOCAL_RANKID",
+                                "PMI_LOCAL_SIZE", "PALS_APID"};
+constexpr MpiVariables kHydra = {"hydra",           "PMI_RANK",        "PMI_SIZE",
+                                 "MPI_LOCALRANKID", "MPI_LOCALNRANKS", nullptr};
 
 void read_mpi(const Environment& env, const MpiVariables& names, Membership& me) {
   me.launcher = names.launcher;
@@ -122,22 +122,25 @@ void read_mpi(const Environment& env, const MpiVariables& names, Membership& me)
   me.local_rank = env.require_number(names.local_rank);
   const std::optional<int> local_size = env.get_number(names.local_size);
   const int hosts = static_cast<int>(me.hosts.size());
-  me.local_size = local_size.value_or(hosts > 0 ? (me.world_size + hosts - 1) / hosts : me.world_size);
+  me.local_size =
+      local_size.value_or(hosts > 0 ? (me.world_size + hosts - 1) / hosts : me.world_size);
   if (me.local_size < 1) throw UsageError(format("environment variable {} is 0", names.local_size));
   me.num_nodes = (me.world_size + me.local_size - 1) / me.local_size;
   me.node = env.get_number("PALS_NODEID").value_or(me.rank / me.local_size);
-  // Hydra names no job. On one node all ranks have the same parent, its proxy; across nodes the scheduler's
-  // job has to do.
+  // Hydra names no job. On one node all ranks have the same parent, its proxy; across nodes the
+  // scheduler's job has to do.
   std::string own = names.job != nullptr ? env.get_or(names.job, "") : "";
   if (own.empty() && me.num_nodes == 1) own = format("parent-{}", ::getppid());
   me.job = format("{}.{}.{}", names.launcher, scheduler_job(env), own);
-  me.store_host = me.num_nodes == 1 ? "127.0.0.1" : env.get_or("MASTER_ADDR", me.hosts.empty() ? "" : me.hosts[0]);
+  me.store_host = me.num_nodes == 1
+                      ? "127.0.0.1"
+                      : env.get_or("MASTER_ADDR", me.hosts.empty() ? "" : me.hosts[0]);
   me.store_port = env.get_number("MASTER_PORT");
 }
 
-// Inside a batch script or an interactive shell Slurm sets SLURM_PROCID and SLURM_NTASKS too, although
-// nobody started that many tasks: only a step made by srun counts. Its number is small; the batch,
-// extern and interactive steps have numbers near 2^32.
+// Inside a batch script or an interactive shell Slurm sets SLURM_PROCID and SLURM_NTASKS too,
+// although nobody started that many tasks: only a step made by srun counts. Its number is small;
+// the batch, extern and interactive steps have numbers near 2^32.
 bool is_srun_task(const Environment& env) {
   const std::string step = env.get_or("SLURM_STEP_ID", "");
   const bool ordinary = !step.empty() && step.size() < 10;
@@ -154,14 +157,10 @@ void read_slurm(const Environment& env, Membership& me) {
   const std::vector<int> tasks = expand_tasks_per_node(env.get_or("SLURM_STEP_TASKS_PER_NODE", ""));
   if (me.node >= static_cast<int>(tasks.size())) {
     throw UsageError(format("SLURM_NODEID is {}, but SLURM_STEP_TASKS_PER_NODE '{}' names {} nodes",
-                            me.node,
-                            env.get_or("SLURM_STEP_TASKS_PER_NODE", ""),
-                            tasks.size()));
+                            me.node, env.get_or("SLURM_STEP_TASKS_PER_NODE", ""), tasks.size()));
   }
   me.local_size = tasks[static_cast<size_t>(me.node)];
-  me.job = format("slurm.{}.{}.{}",
-                  env.get_or("SLURM_JOB_ID", ""),
-                  env.get_or("SLURM_STEP_ID", ""),
+  me.job = format("slurm.{}.{}.{}", env.get_or("SLURM_JOB_ID", ""), env.get_or("SLURM_STEP_ID", ""),
                   env.get_or("SLURM_RESTART_COUNT", "0"));
   me.store_host = env.get_or("MASTER_ADDR", me.hosts.empty() ? "" : me.hosts[0]);
   me.store_port = env.get_number("MASTER_PORT");
@@ -169,14 +168,18 @@ void read_slurm(const Environment& env, Membership& me) {
 
 void check(const Membership& me) {
   const auto require = [&](bool holds, const std::string& what) {
-    if (!holds) throw UsageError(format("the variables of launcher '{}' contradict each other: {}", me.launcher, what));
+    if (!holds)
+      throw UsageError(
+          format("the variables of launcher '{}' contradict each other: {}", me.launcher, what));
   };
   require(me.world_size >= 1, format("world size {}", me.world_size));
   require(me.rank < me.world_size, format("rank {} of {}", me.rank, me.world_size));
   require(me.local_size >= 1 && me.local_size <= me.world_size,
           format("{} ranks on this node of {} in all", me.local_size, me.world_size));
-  require(me.local_rank < me.local_size, format("local rank {} of {}", me.local_rank, me.local_size));
-  require(me.num_nodes >= 1 && me.node < me.num_nodes, format("node {} of {}", me.node, me.num_nodes));
+  require(me.local_rank < me.local_size,
+          format("local rank {} of {}", me.local_rank, me.local_size));
+  require(me.num_nodes >= 1 && me.node < me.num_nodes,
+          format("node {} of {}", me.node, me.num_nodes));
 }
 
 }  // namespace
@@ -204,8 +207,10 @@ Membership detect_membership(const Environment& env) {
 
 std::string suggested_launch_command(const Membership& me) {
   const size_t hosts = std::max<size_t>(me.hosts.size(), 1);
-  if (me.scheduler == "slurm") return format("srun --nodes={} --ntasks-per-node=R shoal COMMAND", hosts);
-  if (me.scheduler == "pbs") return format("mpiexec -n {}R --ppn R shoal COMMAND", hosts > 1 ? format("{}*", hosts) : "");
+  if (me.scheduler == "slurm")
+    return format("srun --nodes={} --ntasks-per-node=R shoal COMMAND", hosts);
+  if (me.scheduler == "pbs")
+    return format("mpiexec -n {}R --ppn R shoal COMMAND", hosts > 1 ? format("{}*", hosts) : "");
   return "shoal launch --ranks R -- COMMAND";
 }
 

@@ -4,9 +4,10 @@
 //   me.rank, me.world_size, me.launcher     // 5, 24, "slurm"
 //
 // Understood, in this order: `shoal launch`, torchrun-style variables, OpenMPI, PALS (PBS on Cray),
-// MPICH/Hydra, Slurm; without any of them the process is alone. An MPI launcher comes before the scheduler
-// it runs under, because the scheduler's variables then describe its daemons, not the ranks.
-// Nothing is looked up on the network here. Wrong or contradictory variables are a UsageError.
+// MPICH/Hydra, Slurm; without any of them the process is alone. An MPI launcher comes before the
+// scheduler it runs under, because the scheduler's variables then describe its daemons, not the
+// ranks. Nothing is looked up on the network here. Wrong or contradictory variables are a
+// UsageError.
 #pragma once
 
 #include <optional>
@@ -18,7 +19,8 @@
 namespace shoal::cluster {
 
 struct Membership {
-  std::string launcher = "none";   // "none", "shoal launch", "torchrun", "openmpi", "pals", "hydra", "slurm"
+  std::string launcher =
+      "none";  // "none", "shoal launch", "torchrun", "openmpi", "pals", "hydra", "slurm"
   std::string scheduler = "none";  // "none", "slurm", "pbs": who gave us the hosts
   std::string job = "alone";       // the same on every rank, different between jobs
 
@@ -39,7 +41,8 @@ struct Membership {
 
 Membership detect_membership(const Environment& environment);
 
-// What to type on this host to start a job, e.g. "srun --nodes=2 --ntasks-per-node=R shoal COMMAND".
+// What to type on this host to start a job, e.g. "srun --nodes=2 --ntasks-per-node=R shoal
+// COMMAND".
 std::string suggested_launch_command(const Membership& me);
 
 }  // namespace shoal::cluster

@@ -12,7 +12,8 @@ namespace shoal::cluster {
 namespace {
 
 constexpr int kPortCandidates = 8;
-constexpr int kFirstPort = 20000;  // below the range from which Linux picks ports for outgoing connections
+constexpr int kFirstPort =
+    20000;  // below the range from which Linux picks ports for outgoing connections
 constexpr int kPortSpan = 32768 - kFirstPort;
 constexpr const char* kEveryoneIsHere = "rendezvous/complete";
 
@@ -35,7 +36,8 @@ std::string address_of_first_node(const Membership& me, const std::vector<std::s
   for (const std::string& address : resolved) {
     if (is_local(address) && !is_loopback(address)) return address;
   }
-  // Debian resolves a host's own name to 127.0.1.1: ask instead which way leads to another host of the job.
+  // Debian resolves a host's own name to 127.0.1.1: ask instead which way leads to another host of
+  // the job.
   for (const std::string& host : me.hosts) {
     const auto towards = host == me.store_host ? std::nullopt : address_towards(host);
     if (towards && !is_loopback(*towards)) return *towards;
@@ -43,21 +45,23 @@ std::string address_of_first_node(const Membership& me, const std::vector<std::s
   for (const std::string& address : resolved) {
     if (is_local(address)) return address;
   }
-  throw UsageError(format("rank 0 runs on {}, but the store's host '{}' is not an address of it: set MASTER_ADDR "
-                          "(or --address of `shoal launch`) to the address of rank 0's host",
-                          host_name(),
-                          me.store_host));
+  throw UsageError(format(
+      "rank 0 runs on {}, but the store's host '{}' is not an address of it: set MASTER_ADDR "
+      "(or --address of `shoal launch`) to the address of rank 0's host",
+      host_name(), me.store_host));
 }
 
 [[noreturn]] void refuse_unknown_host(const Membership& me) {
   if (me.store_host.empty()) {
-    throw UsageError(format("launcher '{}' does not say which host rank 0 runs on: export MASTER_ADDR with the "
-                            "address of that host",
-                            me.launcher));
+    throw UsageError(
+        format("launcher '{}' does not say which host rank 0 runs on: export MASTER_ADDR with the "
+               "address of that host",
+               me.launcher));
   }
-  throw UsageError(format("the host of rank 0, '{}', does not resolve to an address: export MASTER_ADDR with an "
-                          "address that every rank can reach",
-                          me.store_host));
+  throw UsageError(
+      format("the host of rank 0, '{}', does not resolve to an address: export MASTER_ADDR with an "
+             "address that every rank can reach",
+             me.store_host));
 }
 
 // Names the ranks behind the missing keys: "ranks 3, 7 and 12 more".
@@ -82,21 +86,22 @@ void wait_for_everyone(const Membership& me, StoreClient& store, Duration patien
       store.wait(keys, left);
     } catch (const StoreTimeout& timeout) {
       throw PeerLost(format("{} of {} did not arrive at rank 0's store at {} within {}",
-                            missing_ranks(timeout),
-                            me.world_size,
-                            store.server().text(),
+                            missing_ranks(timeout), me.world_size, store.server().text(),
                             format_duration(patience)));
     }
     store.set(kEveryoneIsHere, "1");
     return;
   }
   const Activity doing("waiting for rank 0 to see every rank");
-  store.wait({kEveryoneIsHere}, left + std::chrono::seconds(10));  // rank 0 knows who is missing: let it speak first
+  store.wait({kEveryoneIsHere},
+             left + std::chrono::seconds(10));  // rank 0 knows who is missing: let it speak first
 }
 
 }  // namespace
 
-StorePlace store_place(const Membership& me, const Secret& secret, const std::optional<std::string>& interface) {
+StorePlace store_place(const Membership& me,
+                       const Secret& secret,
+                       const std::optional<std::string>& interface) {
   StorePlace place;
   place.ports = ports_of_job(me, secret);
   const bool beside_rank_0 = me.node == 0;
@@ -109,13 +114,17 @@ StorePlace store_place(const Membership& me, const Secret& secret, const std::op
     return place;
   }
   std::vector<std::string> resolved = resolve(me.store_host);
-  if (resolved.empty() && me.scheduler == "slurm") resolved = resolve(address_of_slurm_node(me.store_host));
+  if (resolved.empty() && me.scheduler == "slurm")
+    resolved = resolve(address_of_slurm_node(me.store_host));
   if (resolved.empty()) refuse_unknown_host(me);
-  place.addresses = beside_rank_0 ? std::vector<std::string>{address_of_first_node(me, resolved)} : resolved;
+  place.addresses =
+      beside_rank_0 ? std::vector<std::string>{address_of_first_node(me, resolved)} : resolved;
   return place;
 }
 
-Rendezvous meet(const Membership& me, const Environment& environment, const RendezvousOptions& options) {
+Rendezvous meet(const Membership& me,
+                const Environment& environment,
+                const RendezvousOptions& options) {
   const Clock::time_point deadline = Clock::now() + options.patience;
   const auto left = [&] {
     return std::max(std::chrono::duration_cast<Duration>(deadline - Clock::now()), Duration(1));
@@ -130,7 +139,8 @@ Rendezvous meet(const Membership& me, const Environment& environment, const Rend
         .address = place.addresses.front(),
         .ports = me.world_size == 1 ? std::vector<int>{0} : place.ports,
         .secret = secret,
-        .max_clients = 4 * me.world_size + 16,  // a rank, and a few threads of it that wait on their own
+        .max_clients =
+            4 * me.world_size + 16,  // a rank, and a few threads of it that wait on their own
         .board = options.board});
     target.endpoints = {meeting.server_->endpoint()};
   } else {
@@ -139,13 +149,14 @@ Rendezvous meet(const Membership& me, const Environment& environment, const Rend
     }
   }
   meeting.client_ = std::make_shared<StoreClient>(StoreClient::connect(target, left()));
-  meeting.address_ = options.interface ? address_of_interface(*options.interface) : meeting.client_->own_address();
+  meeting.address_ =
+      options.interface ? address_of_interface(*options.interface) : meeting.client_->own_address();
   StoreClient& store = *meeting.store();
   if (store.add(format("rendezvous/arrivals/{}", me.rank), 1) != 1) {
-    throw UsageError(format("rank {} is there already: two jobs with the same name '{}' run at once; set SHOAL_JOB "
-                            "to a name of its own for each",
-                            me.rank,
-                            me.job));
+    throw UsageError(format(
+        "rank {} is there already: two jobs with the same name '{}' run at once; set SHOAL_JOB "
+        "to a name of its own for each",
+        me.rank, me.job));
   }
   store.set(rank_key(me.rank), host_name());
   wait_for_everyone(me, store, options.patience, left());

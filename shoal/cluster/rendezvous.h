@@ -1,12 +1,14 @@
-// rendezvous.h -- how the ranks of a job find each other: rank 0 opens the store, everyone connects to it.
+// rendezvous.h -- how the ranks of a job find each other: rank 0 opens the store, everyone connects
+// to it.
 //
 //   Rendezvous meeting = meet(me, environment, {.patience = 5min});
 //   meeting.store()->get(...);
 //   meeting.address();              // of this host, for whatever else this rank listens with
 //
-// The port is the launcher's if it names one. Otherwise rank 0 takes the first free one of a short sequence
-// that follows from the job's secret, and the others try the same sequence: the greeting tells them whether
-// they met their own job. meet() returns when every rank has arrived, or throws PeerLost naming who has not.
+// The port is the launcher's if it names one. Otherwise rank 0 takes the first free one of a short
+// sequence that follows from the job's secret, and the others try the same sequence: the greeting
+// tells them whether they met their own job. meet() returns when every rank has arrived, or throws
+// PeerLost naming who has not.
 #pragma once
 
 #include <memory>
@@ -22,7 +24,8 @@ namespace shoal::cluster {
 
 struct RendezvousOptions {
   Duration patience = std::chrono::minutes(5);
-  std::optional<std::string> interface;  // name or address to listen and talk through; none = found out
+  std::optional<std::string>
+      interface;  // name or address to listen and talk through; none = found out
   ActivityBoard* board = nullptr;
 };
 
@@ -32,7 +35,9 @@ struct StorePlace {
   std::vector<int> ports;
 };
 
-StorePlace store_place(const Membership& me, const Secret& secret, const std::optional<std::string>& interface);
+StorePlace store_place(const Membership& me,
+                       const Secret& secret,
+                       const std::optional<std::string>& interface);
 
 class Rendezvous {
  public:
@@ -43,11 +48,14 @@ class Rendezvous {
   // The host of each rank. Answered by the store, so ask once and on the ranks that need it.
   std::vector<std::string> hosts_of_ranks(Duration patience);
 
-  // Lets go of this rank's connection, which closes once nobody else holds store(); rank 0 stays until the others have done so, at most `patience`.
+  // Lets go of this rank's connection, which closes once nobody else holds store(); rank 0 stays
+  // until the others have done so, at most `patience`.
   void leave(Duration patience);
 
  private:
-  friend Rendezvous meet(const Membership& me, const Environment& environment, const RendezvousOptions& options);
+  friend Rendezvous meet(const Membership& me,
+                         const Environment& environment,
+                         const RendezvousOptions& options);
 
   int world_size_ = 1;
   std::string address_;
@@ -55,6 +63,8 @@ class Rendezvous {
   std::shared_ptr<StoreClient> client_;
 };
 
-Rendezvous meet(const Membership& me, const Environment& environment, const RendezvousOptions& options);
+Rendezvous meet(const Membership& me,
+                const Environment& environment,
+                const RendezvousOptions& options);
 
 }  // namespace shoal::cluster

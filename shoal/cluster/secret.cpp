@@ -16,27 +16,30 @@ constexpr unsigned kPrivateMode = 0600;
 
 void start_sodium() {
   // Idempotent and thread-safe; fails only where the system has no source of randomness.
-  if (sodium_init() < 0) throw DataError("this system gives no random bytes, which the job's secret needs");
+  if (sodium_init() < 0)
+    throw DataError("this system gives no random bytes, which the job's secret needs");
 }
 
 void require_private(const fs::path& path) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
-    throw UsageError(format("the key file {} cannot be read: {}", path.string(), describe_errno(errno)));
+    throw UsageError(
+        format("the key file {} cannot be read: {}", path.string(), describe_errno(errno)));
   }
   if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0) {
-    throw UsageError(
-        format("the key file {} must be a regular file of your own that nobody else can read or write: "
-               "chmod 600 it, or remove it to have a new one made",
-               path.string()));
+    throw UsageError(format(
+        "the key file {} must be a regular file of your own that nobody else can read or write: "
+        "chmod 600 it, or remove it to have a new one made",
+        path.string()));
   }
 }
 
 fs::path user_key_path(const Environment& env) {
   if (const auto config = env.get("XDG_CONFIG_HOME")) return fs::path(*config) / "shoal" / "key";
   if (const auto home = env.get("HOME")) return fs::path(*home) / ".config" / "shoal" / "key";
-  throw UsageError("neither SHOAL_JOB_SECRET, SHOAL_SECRET_FILE nor HOME is set, so the ranks have no way to "
-                   "agree on a secret: set SHOAL_SECRET_FILE to a file that all of them can read");
+  throw UsageError(
+      "neither SHOAL_JOB_SECRET, SHOAL_SECRET_FILE nor HOME is set, so the ranks have no way to "
+      "agree on a secret: set SHOAL_SECRET_FILE to a file that all of them can read");
 }
 
 }  // namespace
@@ -52,8 +55,8 @@ Secret Secret::from_hex(std::string_view hex) {
   Secret secret;
   size_t length = 0;
   const char* end = nullptr;
-  const int failed = sodium_hex2bin(
-      secret.bytes_.data(), secret.bytes_.size(), hex.data(), hex.size(), nullptr, &length, &end);
+  const int failed = sodium_hex2bin(secret.bytes_.data(), secret.bytes_.size(), hex.data(),
+                                    hex.size(), nullptr, &length, &end);
   if (failed != 0 || length != kSecretBytes || end != hex.data() + hex.size()) {
     throw UsageError(format("a secret must be {} hexadecimal digits, but has {} characters",
                             2 * kSecretBytes,
@@ -83,8 +86,10 @@ std::string Secret::mac(std::initializer_list<std::string_view> parts) const {
   crypto_auth_hmacsha256_init(&state, bytes_.data(), bytes_.size());
   for (const std::string_view part : parts) {
     const uint64_t size = part.size();
-    crypto_auth_hmacsha256_update(&state, reinterpret_cast<const unsigned char*>(&size), sizeof(size));
-    crypto_auth_hmacsha256_update(&state, reinterpret_cast<const unsigned char*>(part.data()), part.size());
+    crypto_auth_hmacsha256_update(&state, reinterpret_cast<const unsigned char*>(&size),
+                                  sizeof(size));
+    crypto_auth_hmacsha256_update(&state, reinterpret_cast<const unsigned char*>(part.data()),
+                                  part.size());
   }
   std::string digest(kMacBytes, '\0');
   static_assert(kMacBytes == crypto_auth_hmacsha256_BYTES);
@@ -110,7 +115,8 @@ Secret secret_from_file(const fs::path& path, bool create) {
   }
   require_private(path);
   std::string text = read_file(path, 4096);
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' '))
+    text.pop_back();
   try {
     return Secret::from_hex(text);
   } catch (const UsageError& e) {
@@ -120,7 +126,8 @@ Secret secret_from_file(const fs::path& path, bool create) {
 
 Secret job_secret(const Environment& env, const std::string& job) {
   if (const auto hex = env.get("SHOAL_JOB_SECRET")) return Secret::from_hex(*hex);
-  if (const auto file = env.get("SHOAL_SECRET_FILE")) return secret_from_file(*file, false).derive(job);
+  if (const auto file = env.get("SHOAL_SECRET_FILE"))
+    return secret_from_file(*file, false).derive(job);
   return secret_from_file(user_key_path(env), true).derive(job);
 }
 

@@ -12,7 +12,8 @@ std::string address_of_slurm_node(const std::string& node) {
     return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.';
   });
   if (node.empty() || node.front() == '-' || !plain) return "";
-  const std::string text = output_of({"scontrol", "--oneliner", "show", "node", node}, std::chrono::seconds(10));
+  const std::string text =
+      output_of({"scontrol", "--oneliner", "show", "node", node}, std::chrono::seconds(10));
   const std::string label = " NodeAddr=";
   const size_t start = text.find(label);
   if (start == std::string::npos) return "";

@@ -73,8 +73,8 @@ UniqueFd listen_on(const Endpoint& endpoint) {
   UniqueFd fd(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd.valid()) throw PeerLost(format("cannot make a socket: {}", describe_errno(errno)));
   switch_on(fd.get(), SOL_SOCKET, SO_REUSEADDR);
-  const bool listening = ::bind(fd.get(), address.get(), address.length) == 0 &&
-                         ::listen(fd.get(), SOMAXCONN) == 0;
+  const bool listening =
+      ::bind(fd.get(), address.get(), address.length) == 0 && ::listen(fd.get(), SOMAXCONN) == 0;
   if (listening) return fd;
   if (errno == EADDRINUSE || errno == EACCES) return {};
   throw PeerLost(format("cannot listen on {}: {}", endpoint.text(), describe_errno(errno)));

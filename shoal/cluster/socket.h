@@ -16,11 +16,12 @@ struct Endpoint {
   [[nodiscard]] std::string text() const;  // "10.0.0.1:2345", "[fd00::1]:2345"
 };
 
-// A non-blocking listener on exactly this address; port 0 takes a free one. Not valid() when the port is
-// taken; PeerLost when the address cannot be listened on at all.
+// A non-blocking listener on exactly this address; port 0 takes a free one. Not valid() when the
+// port is taken; PeerLost when the address cannot be listened on at all.
 UniqueFd listen_on(const Endpoint& endpoint);
 
-// A connected socket, or not valid() when the peer refuses or the deadline passes; errno tells which.
+// A connected socket, or not valid() when the peer refuses or the deadline passes; errno tells
+// which.
 UniqueFd connect_to(const Endpoint& endpoint, Clock::time_point deadline);
 
 // Whether all bytes went out (came in) before the deadline and the end of the connection.

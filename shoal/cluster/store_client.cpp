@@ -14,7 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Duration kAttempt = seconds(3);      // for one connection and its greeting
+constexpr Duration kAttempt = seconds(3);       // for one connection and its greeting
 constexpr Duration kAnswerSlack = seconds(30);  // beyond a request's own patience
 constexpr Duration kFirstPause = milliseconds(20);
 constexpr Duration kLongestPause = seconds(1);
@@ -46,7 +46,8 @@ bool greet(int fd, const Secret& secret, Clock::time_point deadline, std::string
   const std::string reply =
       std::string(kClientMagic) + client_nonce + client_proof(secret, server_nonce, client_nonce);
   std::string proof(kMacBytes, '\0');
-  if (!send_all(fd, reply, deadline) || !receive_exactly(fd, proof.data(), proof.size(), deadline)) {
+  if (!send_all(fd, reply, deadline) ||
+      !receive_exactly(fd, proof.data(), proof.size(), deadline)) {
     reason = "it does not accept this job's secret, or is busy";
     return false;
   }
@@ -62,7 +63,8 @@ bool greet(int fd, const Secret& secret, Clock::time_point deadline, std::string
 StoreClient StoreClient::connect(const StoreTarget& target, Duration patience) {
   SHOAL_CHECK(!target.endpoints.empty(), "no endpoint to connect to");
   std::string where;
-  for (const Endpoint& endpoint : target.endpoints) where += (where.empty() ? "" : ", ") + endpoint.text();
+  for (const Endpoint& endpoint : target.endpoints)
+    where += (where.empty() ? "" : ", ") + endpoint.text();
   const Activity doing("connecting to the store at " + where);
   const Clock::time_point deadline = Clock::now() + patience;
   // Thousands of ranks start at once: spread their retries, or they come back all together.
@@ -70,7 +72,8 @@ StoreClient StoreClient::connect(const StoreTarget& target, Duration patience) {
   Duration pause = kFirstPause;
   std::string reason;
   const auto note = [&](const Endpoint& endpoint, const std::string& what) {
-    // Our own deadline cutting off the last attempt says nothing about the store: keep what was known before.
+    // Our own deadline cutting off the last attempt says nothing about the store: keep what was
+    // known before.
     if (reason.empty() || Clock::now() < deadline) reason = format("{}: {}", endpoint.text(), what);
   };
   for (;;) {
@@ -83,19 +86,20 @@ StoreClient StoreClient::connect(const StoreTarget& target, Duration patience) {
       }
       std::string refusal;
       if (greet(fd.get(), target.secret, attempt_deadline, refusal)) {
-        return StoreClient(std::unique_ptr<Connection>(new Connection{target, endpoint, std::move(fd), {}}));
+        return StoreClient(
+            std::unique_ptr<Connection>(new Connection{target, endpoint, std::move(fd), {}}));
       }
       note(endpoint, refusal);
     }
     if (Clock::now() >= deadline) break;
-    const auto spread = std::uniform_int_distribution<int64_t>(pause.count() / 2, pause.count())(jitter);
-    std::this_thread::sleep_for(std::min<Clock::duration>(milliseconds(spread), deadline - Clock::now()));
+    const auto spread =
+        std::uniform_int_distribution<int64_t>(pause.count() / 2, pause.count())(jitter);
+    std::this_thread::sleep_for(
+        std::min<Clock::duration>(milliseconds(spread), deadline - Clock::now()));
     pause = std::min(pause * 2, kLongestPause);
   }
   throw PeerLost(format("no connection to the store of rank 0 within {}; tried {}; last: {}",
-                        format_duration(patience),
-                        where,
-                        reason));
+                        format_duration(patience), where, reason));
 }
 
 StoreClient StoreClient::clone(Duration patience) const {
@@ -118,7 +122,8 @@ StoreAnswer StoreClient::ask(const StoreRequest& request) {
   std::optional<StoreAnswer> answer;
   if (alive) answer = StoreAnswer::decode(message);
   if (!answer) {
-    connection_->fd.reset();  // half an answer may be on its way: the connection cannot be used again
+    connection_->fd
+        .reset();  // half an answer may be on its way: the connection cannot be used again
     throw PeerLost(format("the store of rank 0 at {} is gone", connection_->server.text()));
   }
   if (answer->status == StoreStatus::kRefused) {
@@ -127,12 +132,10 @@ StoreAnswer StoreClient::ask(const StoreRequest& request) {
   }
   if (answer->status == StoreStatus::kTimeout) {
     const auto more = answer->number - static_cast<int64_t>(answer->texts.size());
-    throw StoreTimeout(format("waited {} for {}{} in the store of rank 0",
-                              format_duration(request.patience),
-                              joined(answer->texts),
-                              more > 0 ? format(" and {} more", more) : ""),
-                       answer->texts,
-                       answer->number);
+    throw StoreTimeout(
+        format("waited {} for {}{} in the store of rank 0", format_duration(request.patience),
+               joined(answer->texts), more > 0 ? format(" and {} more", more) : ""),
+        answer->texts, answer->number);
   }
   return std::move(*answer);
 }
@@ -141,7 +144,8 @@ void StoreClient::set(const std::string& key, const std::string& value) {
   ask({.op = StoreOp::kSet, .keys = {key}, .values = {value}});
 }
 
-void StoreClient::set(const std::vector<std::string>& keys, const std::vector<std::string>& values) {
+void StoreClient::set(const std::vector<std::string>& keys,
+                      const std::vector<std::string>& values) {
   SHOAL_CHECK(keys.size() == values.size(), "{} keys and {} values", keys.size(), values.size());
   ask({.op = StoreOp::kSet, .keys = keys, .values = values});
 }
@@ -155,8 +159,10 @@ std::string StoreClient::get(const std::string& key, Duration patience) {
 }
 
 std::vector<std::string> StoreClient::get(const std::vector<std::string>& keys, Duration patience) {
-  std::vector<std::string> values = ask({.op = StoreOp::kGet, .keys = keys, .patience = patience}).texts;
-  SHOAL_CHECK(values.size() == keys.size(), "asked for {} keys, got {}", keys.size(), values.size());
+  std::vector<std::string> values =
+      ask({.op = StoreOp::kGet, .keys = keys, .patience = patience}).texts;
+  SHOAL_CHECK(values.size() == keys.size(), "asked for {} keys, got {}", keys.size(),
+              values.size());
   return values;
 }
 
@@ -171,8 +177,10 @@ int64_t StoreClient::add(const std::string& key, int64_t amount) {
 std::string StoreClient::compare_set(const std::string& key,
                                      const std::string& expected,
                                      const std::string& desired) {
-  const StoreAnswer answer = ask({.op = StoreOp::kCompareSet, .keys = {key}, .values = {expected, desired}});
-  SHOAL_CHECK(answer.texts.size() == 1, "compare_set was answered with {} values", answer.texts.size());
+  const StoreAnswer answer =
+      ask({.op = StoreOp::kCompareSet, .keys = {key}, .values = {expected, desired}});
+  SHOAL_CHECK(answer.texts.size() == 1, "compare_set was answered with {} values",
+              answer.texts.size());
   return answer.texts.front();
 }
 
@@ -186,6 +194,8 @@ bool StoreClient::remove(const std::string& key) {
 
 int64_t StoreClient::num_keys() { return ask({.op = StoreOp::kCount}).number; }
 
-std::string StoreClient::own_address() const { return local_endpoint(connection_->fd.get()).address; }
+std::string StoreClient::own_address() const {
+  return local_endpoint(connection_->fd.get()).address;
+}
 
 }  // namespace shoal::cluster

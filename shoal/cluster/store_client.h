@@ -1,11 +1,11 @@
 // store_client.h -- a rank's connection to the job's store.
 //
-//   StoreClient store = StoreClient::connect({.endpoints = {{"10.0.0.1", 23456}}, .secret = secret}, 5min);
-//   store.set("rank/3", "node-b");
-//   store.get("rank/0", 30s);
+//   StoreClient store = StoreClient::connect({.endpoints = {{"10.0.0.1", 23456}}, .secret =
+//   secret}, 5min); store.set("rank/3", "node-b"); store.get("rank/0", 30s);
 //
-// Calls block until answered; each may be used from any thread, one call at a time. A thread that may wait
-// long takes a connection of its own with clone(). A store that is gone, or does not answer, is PeerLost.
+// Calls block until answered; each may be used from any thread, one call at a time. A thread that
+// may wait long takes a connection of its own with clone(). A store that is gone, or does not
+// answer, is PeerLost.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,8 @@
 namespace shoal::cluster {
 
 struct StoreTarget {
-  std::vector<Endpoint> endpoints;  // where the store may be; tried in turn until one proves the secret
+  std::vector<Endpoint>
+      endpoints;  // where the store may be; tried in turn until one proves the secret
   Secret secret;
 };
 
@@ -31,7 +32,9 @@ class StoreTimeout : public PeerLost {
   StoreTimeout(const std::string& message, std::vector<std::string> missing, int64_t num_missing)
       : PeerLost(message), missing_(std::move(missing)), num_missing_(num_missing) {}
 
-  [[nodiscard]] const std::vector<std::string>& missing() const { return missing_; }  // the first few
+  [[nodiscard]] const std::vector<std::string>& missing() const {
+    return missing_;
+  }  // the first few
   [[nodiscard]] int64_t num_missing() const { return num_missing_; }
 
  private:
@@ -52,9 +55,12 @@ class StoreClient {
   void append(const std::string& key, const std::string& value);
   std::string get(const std::string& key, Duration patience);
   std::vector<std::string> get(const std::vector<std::string>& keys, Duration patience);
-  void wait(const std::vector<std::string>& keys, Duration patience);  // StoreTimeout names the missing
+  void wait(const std::vector<std::string>& keys,
+            Duration patience);  // StoreTimeout names the missing
   int64_t add(const std::string& key, int64_t amount);
-  std::string compare_set(const std::string& key, const std::string& expected, const std::string& desired);
+  std::string compare_set(const std::string& key,
+                          const std::string& expected,
+                          const std::string& desired);
   bool check(const std::vector<std::string>& keys);
   bool remove(const std::string& key);
   int64_t num_keys();
@@ -70,7 +76,8 @@ class StoreClient {
     std::mutex mutex;
   };
 
-  explicit StoreClient(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
+  explicit StoreClient(std::unique_ptr<Connection> connection)
+      : connection_(std::move(connection)) {}
 
   StoreAnswer ask(const StoreRequest& request);
 

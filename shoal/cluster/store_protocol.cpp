@@ -9,26 +9,36 @@ bool has_right_shape(const StoreRequest& request) {
   const size_t keys = request.keys.size();
   const size_t values = request.values.size();
   switch (request.op) {
-    case StoreOp::kSet: return keys == values;
-    case StoreOp::kAppend: return keys == 1 && values == 1;
+    case StoreOp::kSet:
+      return keys == values;
+    case StoreOp::kAppend:
+      return keys == 1 && values == 1;
     case StoreOp::kGet:
     case StoreOp::kWait:
-    case StoreOp::kCheck: return values == 0;
+    case StoreOp::kCheck:
+      return values == 0;
     case StoreOp::kAdd:
-    case StoreOp::kRemove: return keys == 1 && values == 0;
-    case StoreOp::kCompareSet: return keys == 1 && values == 2;
-    case StoreOp::kCount: return keys == 0 && values == 0;
+    case StoreOp::kRemove:
+      return keys == 1 && values == 0;
+    case StoreOp::kCompareSet:
+      return keys == 1 && values == 2;
+    case StoreOp::kCount:
+      return keys == 0 && values == 0;
   }
   return false;
 }
 
 }  // namespace
 
-std::string client_proof(const Secret& secret, std::string_view server_nonce, std::string_view client_nonce) {
+std::string client_proof(const Secret& secret,
+                         std::string_view server_nonce,
+                         std::string_view client_nonce) {
   return secret.mac({"shoal store client", server_nonce, client_nonce});
 }
 
-std::string server_proof(const Secret& secret, std::string_view server_nonce, std::string_view client_nonce) {
+std::string server_proof(const Secret& secret,
+                         std::string_view server_nonce,
+                         std::string_view client_nonce) {
   return secret.mac({"shoal store server", client_nonce, server_nonce});
 }
 

@@ -1,12 +1,13 @@
-// store_protocol.h -- what goes over a connection to the job's store. docs/store.md describes the bytes.
+// store_protocol.h -- what goes over a connection to the job's store. docs/store.md describes the
+// bytes.
 //
 //   greeting   server -> client   kServerMagic, nonce S
 //              client -> server   kClientMagic, nonce C, MAC(secret; "client", S, C)
 //              server -> client   MAC(secret; "server", C, S)
 //   then, one at a time: request -> answer, each with its length in front
 //
-// Both sides prove the secret before either reads a request or trusts an answer. A client that meets another
-// job's server notices by the last MAC and tries the next port.
+// Both sides prove the secret before either reads a request or trusts an answer. A client that
+// meets another job's server notices by the last MAC and tries the next port.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +26,12 @@ constexpr std::string_view kClientMagic = "SHOALC1\n";
 constexpr size_t kServerGreetingBytes = kServerMagic.size() + kNonceBytes;
 constexpr size_t kClientGreetingBytes = kClientMagic.size() + kNonceBytes + kMacBytes;
 
-std::string client_proof(const Secret& secret, std::string_view server_nonce, std::string_view client_nonce);
-std::string server_proof(const Secret& secret, std::string_view server_nonce, std::string_view client_nonce);
+std::string client_proof(const Secret& secret,
+                         std::string_view server_nonce,
+                         std::string_view client_nonce);
+std::string server_proof(const Secret& secret,
+                         std::string_view server_nonce,
+                         std::string_view client_nonce);
 
 // The values are sent: never renumber.
 enum class StoreOp : uint8_t {
@@ -49,7 +54,8 @@ struct StoreRequest {
   Duration patience{};  // kGet and kWait: how long the server may hold the answer back
 
   [[nodiscard]] std::string encode() const;
-  static std::optional<StoreRequest> decode(std::string_view message);  // nothing unless well formed
+  static std::optional<StoreRequest> decode(
+      std::string_view message);  // nothing unless well formed
 };
 
 enum class StoreStatus : uint8_t {

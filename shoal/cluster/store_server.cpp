@@ -31,7 +31,8 @@ constexpr ConnectionId kWakeId = 1;
 constexpr ConnectionId kFirstConnectionId = 2;
 constexpr size_t kReadBytes = 64 << 10;
 constexpr size_t kLengthBytes = sizeof(uint32_t);
-constexpr Duration kAcceptPause = std::chrono::milliseconds(50);  // when the process is out of descriptors
+constexpr Duration kAcceptPause =
+    std::chrono::milliseconds(50);  // when the process is out of descriptors
 
 // A request that waits for a key, from the first missing one on.
 struct Parked {
@@ -75,14 +76,16 @@ class StoreServer::Loop {
     if (options_.board != nullptr) seat.emplace(*options_.board, "store");
     std::array<epoll_event, 256> events{};
     while (!stopping_) {
-      const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), milliseconds_to_next_deadline());
+      const int count =
+          ::epoll_wait(epoll_.get(), events.data(), events.size(), milliseconds_to_next_deadline());
       bool knocking = false;
       for (int i = 0; i < count; ++i) {
         const epoll_event& event = events[static_cast<size_t>(i)];
         knocking = knocking || event.data.u64 == kListenerId;
         handle(event);
       }
-      // Last and a few at a time: whoever is about to prove the secret is heard before new strangers push it out.
+      // Last and a few at a time: whoever is about to prove the secret is heard before new
+      // strangers push it out.
       if (knocking) accept_some();
       expire(Clock::now());
     }
@@ -141,7 +144,8 @@ class StoreServer::Loop {
 
   void handle(const epoll_event& event) {
     const auto found = connections_.find(event.data.u64);
-    if (found == connections_.end()) return;  // the listener, stop()'s wake-up, or closed earlier in this round
+    if (found == connections_.end())
+      return;  // the listener, stop()'s wake-up, or closed earlier in this round
     Connection& connection = found->second;
     if ((event.events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) != 0 && (event.events & EPOLLIN) == 0) {
       close(connection);
@@ -160,12 +164,14 @@ class StoreServer::Loop {
         continue;
       }
       if (errno == EINTR || errno == ECONNABORTED) continue;
-      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) pause_accepting();
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+        pause_accepting();
       return;
     }
   }
 
-  // Out of descriptors: make room if a stranger holds one, and look again in a moment instead of spinning.
+  // Out of descriptors: make room if a stranger holds one, and look again in a moment instead of
+  // spinning.
   void pause_accepting() {
     if (!strangers_.empty()) turn_away_oldest_stranger();
     accept_paused_until_ = Clock::now() + kAcceptPause;
@@ -173,7 +179,8 @@ class StoreServer::Loop {
   }
 
   void greet(UniqueFd fd) {
-    while (strangers_.size() >= static_cast<size_t>(options_.max_strangers)) turn_away_oldest_stranger();
+    while (strangers_.size() >= static_cast<size_t>(options_.max_strangers))
+      turn_away_oldest_stranger();
     const int on = 1;
     ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     ::setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
@@ -214,9 +221,11 @@ class StoreServer::Loop {
 
   // False when the connection is gone.
   bool receive(Connection& connection) {
-    std::array<char, kReadBytes> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by recv
+    std::array<char, kReadBytes>
+        buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by recv
     // A stranger may send its greeting and nothing more; what else it sends is never read.
-    const size_t room = connection.proven ? buffer.size() : kClientGreetingBytes - connection.in.size();
+    const size_t room =
+        connection.proven ? buffer.size() : kClientGreetingBytes - connection.in.size();
     const ssize_t got = ::recv(connection.fd.get(), buffer.data(), room, 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
     if (got <= 0) {
@@ -241,7 +250,8 @@ class StoreServer::Loop {
     const std::string_view proof = greeting.substr(kClientMagic.size() + kNonceBytes);
     const bool knows_secret =
         greeting.starts_with(kClientMagic) &&
-        equal_in_constant_time(proof, client_proof(options_.secret, connection.nonce, client_nonce));
+        equal_in_constant_time(proof,
+                               client_proof(options_.secret, connection.nonce, client_nonce));
     if (!knows_secret) return false;
     {
       const std::lock_guard lock(counts_mutex_);
@@ -264,8 +274,8 @@ class StoreServer::Loop {
     flush(connection);
   }
 
-  // Sends what the socket takes. Never closes, so that callers may go on using the connection; a broken one
-  // is reported by epoll in the next round.
+  // Sends what the socket takes. Never closes, so that callers may go on using the connection; a
+  // broken one is reported by epoll in the next round.
   void flush(Connection& connection) {
     while (!connection.out.empty()) {
       const ssize_t sent =
@@ -282,7 +292,8 @@ class StoreServer::Loop {
   void update_interest(Connection& connection) {
     // A parked client has nothing more to say until it is answered; only its going away matters.
     const bool listen = !connection.parked && !connection.closing;
-    const uint32_t interest = EPOLLRDHUP | (listen ? EPOLLIN : 0U) | (connection.out.empty() ? 0U : EPOLLOUT);
+    const uint32_t interest =
+        EPOLLRDHUP | (listen ? EPOLLIN : 0U) | (connection.out.empty() ? 0U : EPOLLOUT);
     if (interest == connection.interest) return;
     connection.interest = interest;
     watch(EPOLL_CTL_MOD, connection.fd.get(), interest, connection.id);
@@ -301,7 +312,8 @@ class StoreServer::Loop {
         return false;
       }
       if (connection.in.size() < kLengthBytes + length) break;
-      const auto request = StoreRequest::decode(std::string_view(connection.in).substr(kLengthBytes, length));
+      const auto request =
+          StoreRequest::decode(std::string_view(connection.in).substr(kLengthBytes, length));
       connection.in.erase(0, kLengthBytes + length);
       if (!request) {
         log::warn("the store closes a client that sent a malformed message");
@@ -339,7 +351,8 @@ class StoreServer::Loop {
   // ---- waiting for keys ----
 
   void park(Connection& connection, const StoreRequest& request) {
-    const auto patience = std::clamp<Duration>(request.patience, Duration::zero(), std::chrono::hours(24 * 7));
+    const auto patience =
+        std::clamp<Duration>(request.patience, Duration::zero(), std::chrono::hours(24 * 7));
     connection.parked = Parked{request, 0, Clock::now() + patience};
     connection.parked->next = table_.first_missing(request, 0);
     waiters_[request.keys[connection.parked->next]].push_back(connection.id);
@@ -351,7 +364,8 @@ class StoreServer::Loop {
     if (!connection.parked) return;
     const Parked& parked = *connection.parked;
     patience_.erase({parked.until, connection.id});
-    if (parked.next < parked.request.keys.size()) stop_waiting(parked.request.keys[parked.next], connection.id);
+    if (parked.next < parked.request.keys.size())
+      stop_waiting(parked.request.keys[parked.next], connection.id);
     connection.parked.reset();
     update_interest(connection);
   }
@@ -363,7 +377,8 @@ class StoreServer::Loop {
     if (waiting->second.empty()) waiters_.erase(waiting);
   }
 
-  // Each waiter waits for one key at a time, its first missing one: a wait for n keys costs n look-ups in all.
+  // Each waiter waits for one key at a time, its first missing one: a wait for n keys costs n
+  // look-ups in all.
   void wake_waiters(const std::string& key) {
     auto waiting = waiters_.extract(key);
     if (waiting.empty()) return;
@@ -372,7 +387,8 @@ class StoreServer::Loop {
       Parked& parked = *connection.parked;
       const std::vector<std::string>& keys = parked.request.keys;
       parked.next = table_.first_missing(parked.request, parked.next);
-      if (parked.next == keys.size()) parked.next = table_.first_missing(parked.request, 0);  // any removed since?
+      if (parked.next == keys.size())
+        parked.next = table_.first_missing(parked.request, 0);  // any removed since?
       if (parked.next < keys.size()) {
         waiters_[keys[parked.next]].push_back(id);
         continue;
@@ -397,7 +413,8 @@ class StoreServer::Loop {
 
   ConnectionId next_id_ = kFirstConnectionId;
   std::unordered_map<ConnectionId, Connection> connections_;
-  std::deque<Stranger> strangers_;  // in the order of their deadlines; admitted ones stay until theirs passes
+  std::deque<Stranger>
+      strangers_;  // in the order of their deadlines; admitted ones stay until theirs passes
   std::set<std::pair<Clock::time_point, ConnectionId>> patience_;
   std::unordered_map<std::string, std::vector<ConnectionId>> waiters_;
   std::optional<Clock::time_point> accept_paused_until_;

@@ -1,12 +1,13 @@
 // store_server.h -- the store of a job: one thread in rank 0 that the other ranks connect to.
 //
-//   StoreServer server({.address = "10.0.0.1", .ports = {23456}, .secret = secret, .max_clients = 64});
-//   server.endpoint();                  // where it listens: exactly that address, never a wildcard
+//   StoreServer server({.address = "10.0.0.1", .ports = {23456}, .secret = secret, .max_clients =
+//   64}); server.endpoint();                  // where it listens: exactly that address, never a
+//   wildcard
 //
-// Safe against strangers: a connection proves the job's secret before its first request is read, and is
-// closed after `greeting` otherwise. Connections, keys and sizes are bounded; when too many strangers knock
-// the oldest one goes, so that a client that knows the secret gets in within a retry or two.
-// The thread never throws: it answers, closes connections, or logs.
+// Safe against strangers: a connection proves the job's secret before its first request is read,
+// and is closed after `greeting` otherwise. Connections, keys and sizes are bounded; when too many
+// strangers knock the oldest one goes, so that a client that knows the secret gets in within a
+// retry or two. The thread never throws: it answers, closes connections, or logs.
 #pragma once
 
 #include <atomic>
@@ -27,8 +28,8 @@ struct StoreServerOptions {
   std::string address;     // numeric; the only one it listens on
   std::vector<int> ports;  // tried in this order; 0 takes any free one
   Secret secret;
-  int max_clients = 1024;                     // connections that have proven the secret
-  int max_strangers = 1024;                   // connections that have not yet
+  int max_clients = 1024;                       // connections that have proven the secret
+  int max_strangers = 1024;                     // connections that have not yet
   Duration greeting = std::chrono::seconds(1);  // how long they may take to do so
   StoreLimits limits = {};
   ActivityBoard* board = nullptr;
@@ -44,7 +45,8 @@ class StoreServer {
 
   [[nodiscard]] const Endpoint& endpoint() const { return endpoint_; }
 
-  // Waits until all clients have gone, so that the last answers arrive; false when the deadline passes.
+  // Waits until all clients have gone, so that the last answers arrive; false when the deadline
+  // passes.
   bool drain(Duration patience);
 
   struct Counts {

@@ -25,13 +25,15 @@ std::optional<StoreAnswer> StoreTable::refuse_if_over_limit(const StoreRequest& 
   size_t added = 0;
   for (const std::string& key : request.keys) {
     if (key.size() > limits_.max_key_bytes) {
-      return refused(format("a key of {} bytes, at most {} are allowed", key.size(), limits_.max_key_bytes));
+      return refused(
+          format("a key of {} bytes, at most {} are allowed", key.size(), limits_.max_key_bytes));
     }
     added += key.size();
   }
   for (const std::string& value : request.values) {
     if (value.size() > limits_.max_value_bytes) {
-      return refused(format("a value of {} bytes, at most {} are allowed", value.size(), limits_.max_value_bytes));
+      return refused(format("a value of {} bytes, at most {} are allowed", value.size(),
+                            limits_.max_value_bytes));
     }
     added += value.size();
   }
@@ -58,7 +60,9 @@ StoreAnswer StoreTable::add(const StoreRequest& request) {
   const std::optional<int64_t> before = found == values_.end() ? 0 : to_number(found->second);
   int64_t sum = 0;
   if (!before || __builtin_add_overflow(*before, request.number, &sum)) {
-    return refused(format("key '{}' cannot be added to: it holds no number, or the sum does not fit", request.keys[0]));
+    return refused(
+        format("key '{}' cannot be added to: it holds no number, or the sum does not fit",
+               request.keys[0]));
   }
   assign(request.keys[0], std::to_string(sum));
   return {StoreStatus::kDone, {}, sum};
@@ -101,11 +105,15 @@ std::optional<StoreAnswer> StoreTable::apply(const StoreRequest& request) {
       return StoreAnswer{};
     }
     case StoreOp::kGet:
-    case StoreOp::kWait: return read_when_complete(request);
-    case StoreOp::kAdd: return add(request);
-    case StoreOp::kCompareSet: return compare_set(request);
+    case StoreOp::kWait:
+      return read_when_complete(request);
+    case StoreOp::kAdd:
+      return add(request);
+    case StoreOp::kCompareSet:
+      return compare_set(request);
     case StoreOp::kCheck:
-      return StoreAnswer{StoreStatus::kDone, {}, first_missing(request, 0) == request.keys.size() ? 1 : 0};
+      return StoreAnswer{
+          StoreStatus::kDone, {}, first_missing(request, 0) == request.keys.size() ? 1 : 0};
     case StoreOp::kRemove: {
       const auto found = values_.find(request.keys[0]);
       if (found == values_.end()) return StoreAnswer{};
@@ -113,7 +121,8 @@ std::optional<StoreAnswer> StoreTable::apply(const StoreRequest& request) {
       values_.erase(found);
       return StoreAnswer{StoreStatus::kDone, {}, 1};
     }
-    case StoreOp::kCount: return StoreAnswer{StoreStatus::kDone, {}, static_cast<int64_t>(values_.size())};
+    case StoreOp::kCount:
+      return StoreAnswer{StoreStatus::kDone, {}, static_cast<int64_t>(values_.size())};
   }
   return refused("an operation this store does not know");
 }

@@ -25,11 +25,12 @@ class StoreTable {
  public:
   explicit StoreTable(const StoreLimits& limits) : limits_(limits) {}
 
-  // Nothing only for kGet and kWait while a key is missing: ask first_missing() which, and apply again once
-  // it exists.
+  // Nothing only for kGet and kWait while a key is missing: ask first_missing() which, and apply
+  // again once it exists.
   std::optional<StoreAnswer> apply(const StoreRequest& request);
 
-  // Index of the first of the request's keys, from `start` on, that does not exist; keys.size() if none.
+  // Index of the first of the request's keys, from `start` on, that does not exist; keys.size() if
+  // none.
   [[nodiscard]] size_t first_missing(const StoreRequest& request, size_t start) const;
 
   // The answer to a request whose patience is over.

@@ -49,13 +49,15 @@ std::vector<std::string> merged_environment(const std::map<std::string, std::str
   std::vector<std::string> entries;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
-    if (!additions.contains(std::string(text.substr(0, text.find('='))))) entries.emplace_back(text);
+    if (!additions.contains(std::string(text.substr(0, text.find('=')))))
+      entries.emplace_back(text);
   }
   for (const auto& [name, value] : additions) entries.push_back(name + "=" + value);
   return entries;
 }
 
-// Everything the child needs between fork and exec, prepared before: there it may only make system calls.
+// Everything the child needs between fork and exec, prepared before: there it may only make system
+// calls.
 struct Launch {
   char* const* arguments;
   char* const* environment;
@@ -80,7 +82,8 @@ struct Launch {
   }
   if (ready) ::execvpe(launch.arguments[0], launch.arguments, launch.environment);
   const int error_number = errno;
-  [[maybe_unused]] const ssize_t written = ::write(launch.error_fd, &error_number, sizeof(error_number));
+  [[maybe_unused]] const ssize_t written =
+      ::write(launch.error_fd, &error_number, sizeof(error_number));
   ::_exit(127);
 }
 
@@ -107,13 +110,16 @@ Child start(const Program& program) {
   if (pid == 0) become(launch);
   failure.write.reset();
   int error_number = 0;
-  const ssize_t got = ::read(failure.read.get(), &error_number, sizeof(error_number));  // 0 once exec succeeded
+  const ssize_t got =
+      ::read(failure.read.get(), &error_number, sizeof(error_number));  // 0 once exec succeeded
   if (got > 0) {
     ::waitpid(pid, nullptr, 0);
-    throw UsageError(format("cannot start '{}': {}", program.arguments[0], describe_errno(error_number)));
+    throw UsageError(
+        format("cannot start '{}': {}", program.arguments[0], describe_errno(error_number)));
   }
   ::fcntl(words.read.get(), F_SETFL, O_NONBLOCK);
-  UniqueFd death(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));  // glibc 2.36 declares it for C only
+  UniqueFd death(
+      static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));  // glibc 2.36 declares it for C only
   if (!death.valid()) {
     ::kill(pid, SIGKILL);
     ::waitpid(pid, nullptr, 0);

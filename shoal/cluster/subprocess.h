@@ -15,7 +15,7 @@ namespace shoal::cluster {
 struct Program {
   std::vector<std::string> arguments;              // [0] is looked up in PATH unless it holds a '/'
   std::map<std::string, std::string> environment;  // on top of ours
-  std::string output;                              // file for standard output and error; empty: ours
+  std::string output;  // file for standard output and error; empty: ours
 };
 
 // A started program in a process group of its own, killed when this thread ends.
@@ -28,7 +28,8 @@ struct Child {
 // UsageError when the program cannot be started.
 Child start(const Program& program);
 
-// Sends the line that a supervisor shows as this process's reason to fail; does nothing without a supervisor.
+// Sends the line that a supervisor shows as this process's reason to fail; does nothing without a
+// supervisor.
 void leave_last_words(const std::string& line);
 
 // Standard output of a program, at most 1 MiB; empty when it cannot run, fails, or takes too long.

@@ -98,14 +98,15 @@ class Job {
         std::count_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.running; }));
   }
 
-  // Until a signal arrives, a rank ends, or the time is over. Deaths are seen through pidfds and not SIGCHLD,
-  // which another thread of this process might swallow.
+  // Until a signal arrives, a rank ends, or the time is over. Deaths are seen through pidfds and
+  // not SIGCHLD, which another thread of this process might swallow.
   void wait_for_news(Duration patience) const {
     std::vector<pollfd> entries = {{inbox_.fd(), POLLIN, 0}};
     for (const Rank& rank : ranks_) {
       if (rank.running) entries.push_back({rank.child.death.get(), POLLIN, 0});
     }
-    ::poll(entries.data(), entries.size(), static_cast<int>(std::clamp<int64_t>(patience.count(), 0, 3'600'000)));
+    ::poll(entries.data(), entries.size(),
+           static_cast<int>(std::clamp<int64_t>(patience.count(), 0, 3'600'000)));
   }
 
   void send_to_all(int number) {
@@ -122,13 +123,15 @@ class Job {
 
   void reap() {
     for (Rank& rank : ranks_) {
-      if (!rank.running || ::waitpid(rank.child.pid, &rank.status, WNOHANG) != rank.child.pid) continue;
+      if (!rank.running || ::waitpid(rank.child.pid, &rank.status, WNOHANG) != rank.child.pid)
+        continue;
       rank.running = false;
       rank.ended = Clock::now();
       if (rank.exit_code() == 0) continue;
       // A reason of its own outranks "a peer is gone", whichever was noticed first.
       const int requeue = static_cast<int>(ExitCode::kRequeue);
-      const bool better = cause_ == nullptr || (cause_->exit_code() == requeue && rank.exit_code() != requeue && !told_);
+      const bool better = cause_ == nullptr ||
+                          (cause_->exit_code() == requeue && rank.exit_code() != requeue && !told_);
       if (better) cause_ = &rank;
     }
   }
@@ -152,7 +155,8 @@ class Job {
 
   [[nodiscard]] Duration time_to_next_step() const {
     if (cause_ == nullptr || killed_) return std::chrono::hours(1);
-    const Clock::time_point next = told_ ? *told_ + options_.grace : cause_->ended + options_.settle;
+    const Clock::time_point next =
+        told_ ? *told_ + options_.grace : cause_->ended + options_.settle;
     return std::chrono::ceil<Duration>(next - Clock::now());
   }
 
@@ -171,15 +175,11 @@ class Job {
                           ? format("was killed by {}", signal_name(WTERMSIG(cause_->status)))
                           : format("ended with exit code {}", cause_->exit_code());
     const std::string words = last_words_of(*cause_);
-    const std::string others = stopped_ == 0 ? "" : format("; stopped the {} still running", stopped_);
+    const std::string others =
+        stopped_ == 0 ? "" : format("; stopped the {} still running", stopped_);
     return {cause_->exit_code(),
-            format("rank {} (pid {}) {} after {:.1f} s{}{}",
-                   cause_->rank,
-                   cause_->child.pid,
-                   how,
-                   seconds,
-                   words.empty() ? "" : ": " + words,
-                   others)};
+            format("rank {} (pid {}) {} after {:.1f} s{}{}", cause_->rank, cause_->child.pid, how,
+                   seconds, words.empty() ? "" : ": " + words, others)};
   }
 
   SuperviseOptions options_;

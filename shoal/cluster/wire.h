@@ -1,7 +1,9 @@
-// wire.h -- how the store's messages are laid out: little-endian numbers and length-prefixed strings.
+// wire.h -- how the store's messages are laid out: little-endian numbers and length-prefixed
+// strings.
 //
-// WireReader never reads past its end and never allocates more than the bytes it was given: a message that
-// claims more than it holds makes ok() false, and every later read gives an empty value.
+// WireReader never reads past its end and never allocates more than the bytes it was given: a
+// message that claims more than it holds makes ok() false, and every later read gives an empty
+// value.
 #pragma once
 
 #include <cstdint>
@@ -53,13 +55,14 @@ class WireReader {
   std::vector<std::string> take_texts() {
     const uint32_t count = take_u32();
     std::vector<std::string> texts;
-    // Each text takes at least its own length field, so a count beyond that is a lie: stop before it costs memory.
+    // Each text takes at least its own length field, so a count beyond that is a lie: stop before
+    // it costs memory.
     if (count > left_.size() / sizeof(uint32_t)) ok_ = false;
     for (uint32_t i = 0; ok_ && i < count; ++i) texts.push_back(take_text());
     return texts;
   }
 
-  [[nodiscard]] bool ok() const { return ok_; }                            // no read went past the end
+  [[nodiscard]] bool ok() const { return ok_; }                         // no read went past the end
   [[nodiscard]] bool finished() const { return ok_ && left_.empty(); }  // and nothing is left over
 
  private:

@@ -13,7 +13,8 @@ uint16_t narrow(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const uint32_t to_nearest_even = 0x7FFFU + ((bits >> 16) & 1U);
   const auto rounded = static_cast<uint16_t>((bits + to_nearest_even) >> 16);
-  return value != value ? static_cast<uint16_t>(0x7FC0U) : rounded;  // rounding must not carry a NaN to infinity
+  return value != value ? static_cast<uint16_t>(0x7FC0U)
+                        : rounded;  // rounding must not carry a NaN to infinity
 }
 
 struct Add {
@@ -43,23 +44,36 @@ void combine(T* __restrict into, const T* __restrict from, int64_t count, Combin
 }
 
 template <class Combine>
-void combine_narrow(uint16_t* __restrict into, const uint16_t* __restrict from, int64_t count, Combine op) {
+void combine_narrow(uint16_t* __restrict into,
+                    const uint16_t* __restrict from,
+                    int64_t count,
+                    Combine op) {
   for (int64_t i = 0; i < count; ++i) into[i] = narrow(op(widen(into[i]), widen(from[i])));
 }
 
 template <class Combine>
-void combine_wide(float* __restrict into, const uint16_t* __restrict from, int64_t count, Combine op) {
+void combine_wide(float* __restrict into,
+                  const uint16_t* __restrict from,
+                  int64_t count,
+                  Combine op) {
   for (int64_t i = 0; i < count; ++i) into[i] = op(into[i], widen(from[i]));
 }
 
-// Calls `body` with the function object of the reduction, so that each loop is compiled for its own.
+// Calls `body` with the function object of the reduction, so that each loop is compiled for its
+// own.
 template <class Body>
 void with_combine(Reduce op, Body body) {
   switch (op) {
     case Reduce::kSum:
-    case Reduce::kAvg: body(Add{}); return;
-    case Reduce::kMin: body(Min{}); return;
-    case Reduce::kMax: body(Max{}); return;
+    case Reduce::kAvg:
+      body(Add{});
+      return;
+    case Reduce::kMin:
+      body(Min{});
+      return;
+    case Reduce::kMax:
+      body(Max{});
+      return;
   }
 }
 
@@ -83,7 +97,8 @@ void accumulate(Element type, Reduce op, void* into, const void* from, int64_t c
         combine(static_cast<int64_t*>(into), static_cast<const int64_t*>(from), count, combiner);
         break;
       case Element::kBFloat16:
-        combine_narrow(static_cast<uint16_t*>(into), static_cast<const uint16_t*>(from), count, combiner);
+        combine_narrow(static_cast<uint16_t*>(into), static_cast<const uint16_t*>(from), count,
+                       combiner);
         break;
     }
   });
@@ -106,13 +121,17 @@ void divide(Element type, void* inout, int64_t divisor, int64_t count) {
     case Element::kDouble:
       divide_all(static_cast<double*>(inout), static_cast<double>(divisor), count);
       return;
-    case Element::kFloat: divide_all(static_cast<float*>(inout), static_cast<float>(divisor), count); return;
+    case Element::kFloat:
+      divide_all(static_cast<float*>(inout), static_cast<float>(divisor), count);
+      return;
     case Element::kBFloat16: {
       auto* bits = static_cast<uint16_t*>(inout);
-      for (int64_t i = 0; i < count; ++i) bits[i] = narrow(widen(bits[i]) / static_cast<float>(divisor));
+      for (int64_t i = 0; i < count; ++i)
+        bits[i] = narrow(widen(bits[i]) / static_cast<float>(divisor));
       return;
     }
-    case Element::kInt64: throw BugError("an average of integers has no fractions");
+    case Element::kInt64:
+      throw BugError("an average of integers has no fractions");
   }
 }
 

@@ -20,7 +20,8 @@ Backend choose_backend(Backend wanted, const cluster::Membership& me) {
   if (wanted != Backend::kAuto) return wanted;
   if (nccl_status().usable) return Backend::kNccl;
   if (me.world_size == 1) return Backend::kLocal;
-  const bool our_mpi = me.launcher == "openmpi" && mpi_status().usable && mpi_status().text.starts_with("Open MPI");
+  const bool our_mpi =
+      me.launcher == "openmpi" && mpi_status().usable && mpi_status().text.starts_with("Open MPI");
   return our_mpi ? Backend::kMpi : Backend::kGloo;
 }
 

@@ -30,12 +30,14 @@ struct Call {
   std::string what;   // the purpose its caller named: "gradients of block 7"
   std::string group;  // the group's name: "dp_shard"
   int group_size = 1;
-  int peer = -1;      // root or partner, as a position in the group; -1 where there is none
-  int64_t bytes = 0;  // of the full side: what one rank ends up with, or starts from, whichever is larger
+  int peer = -1;  // root or partner, as a position in the group; -1 where there is none
+  int64_t bytes =
+      0;  // of the full side: what one rank ends up with, or starts from, whichever is larger
   uint64_t sequence = 0;  // how many calls this group has made before
 };
 
-// Hears of every call of the groups it was given to, on the thread that makes the call, before it starts.
+// Hears of every call of the groups it was given to, on the thread that makes the call, before it
+// starts.
 class CallListener {
  public:
   virtual ~CallListener() = default;

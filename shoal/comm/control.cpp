@@ -1,10 +1,11 @@
 #include "shoal/comm/control.h"
 
-#include <ATen/Functions.h>
+#include <ATen/ops/full.h>
 
 namespace shoal::comm {
 
-Control::Control(Group block, std::optional<Group> leaders, int rank, int world_size, int block_size)
+Control::Control(
+    Group block, std::optional<Group> leaders, int rank, int world_size, int block_size)
     : block_(std::move(block)),
       leaders_(std::move(leaders)),
       rank_(rank),

@@ -1,10 +1,12 @@
-// control.h -- small messages between all ranks: flags, metrics, agreements. Always on the CPU, never on NCCL.
+// control.h -- small messages between all ranks: flags, metrics, agreements. Always on the CPU,
+// never on NCCL.
 //
 //   const bool stop = control.any(interrupted, "stop requested");
 //
-// Beyond `kBlock` ranks it works in two levels: blocks of neighbours, then their first ranks. A rank then holds a few
-// hundred connections instead of one to every other rank, which at 16,384 ranks no host survives.
-// Calls block until every rank has made them, and throw PeerLost after the deadline. One thread at a time.
+// Beyond `kBlock` ranks it works in two levels: blocks of neighbours, then their first ranks. A
+// rank then holds a few hundred connections instead of one to every other rank, which at 16,384
+// ranks no host survives. Calls block until every rank has made them, and throw PeerLost after the
+// deadline. One thread at a time.
 #pragma once
 
 #include <optional>

@@ -15,46 +15,43 @@ using Tensors = std::vector<at::Tensor>;
 int64_t bytes_of(const at::Tensor& tensor) { return static_cast<int64_t>(tensor.nbytes()); }
 
 int64_t bytes_of(const Tensors& tensors) {
-  return std::accumulate(tensors.begin(), tensors.end(), int64_t{0}, [](int64_t sum, const at::Tensor& tensor) {
-    return sum + bytes_of(tensor);
-  });
+  return std::accumulate(
+      tensors.begin(), tensors.end(), int64_t{0},
+      [](int64_t sum, const at::Tensor& tensor) { return sum + bytes_of(tensor); });
 }
 
 void check_tensor(const at::Tensor& tensor, std::string_view what) {
   SHOAL_CHECK(tensor.defined(), "'{}' was given an undefined tensor", what);
   SHOAL_CHECK(tensor.is_contiguous(), "'{}' was given a tensor that is not contiguous", what);
   const at::ScalarType type = tensor.scalar_type();
-  const bool known = type == at::kDouble || type == at::kFloat || type == at::kBFloat16 || type == at::kLong || type == at::kByte;
-  SHOAL_CHECK(known, "'{}' was given {}, but only double, float, bfloat16, int64 and uint8 are sent", what, c10::toString(type));
+  const bool known = type == at::kDouble || type == at::kFloat || type == at::kBFloat16 ||
+                     type == at::kLong || type == at::kByte;
+  SHOAL_CHECK(known,
+              "'{}' was given {}, but only double, float, bfloat16, int64 and uint8 are sent", what,
+              c10::toString(type));
 }
 
 void check_reducible(const at::Tensor& tensor, Reduce op, std::string_view what) {
   check_tensor(tensor, what);
-  SHOAL_CHECK(tensor.scalar_type() != at::kByte, "'{}' would reduce uint8, which would overflow", what);
+  SHOAL_CHECK(tensor.scalar_type() != at::kByte, "'{}' would reduce uint8, which would overflow",
+              what);
   SHOAL_CHECK(op != Reduce::kAvg || at::isFloatingType(tensor.scalar_type()),
-              "'{}' would average {}, which has no fractions: sum it and divide",
-              what,
+              "'{}' would average {}, which has no fractions: sum it and divide", what,
               c10::toString(tensor.scalar_type()));
 }
 
 void check_parts(const at::Tensor& whole, const at::Tensor& part, int size, std::string_view what) {
   check_tensor(whole, what);
   check_tensor(part, what);
-  SHOAL_CHECK(whole.scalar_type() == part.scalar_type(),
-              "'{}' mixes {} and {}",
-              what,
-              c10::toString(whole.scalar_type()),
-              c10::toString(part.scalar_type()));
-  SHOAL_CHECK(whole.numel() == part.numel() * size,
-              "'{}': {} elements are not {} parts of {}",
-              what,
-              whole.numel(),
-              size,
-              part.numel());
+  SHOAL_CHECK(whole.scalar_type() == part.scalar_type(), "'{}' mixes {} and {}", what,
+              c10::toString(whole.scalar_type()), c10::toString(part.scalar_type()));
+  SHOAL_CHECK(whole.numel() == part.numel() * size, "'{}': {} elements are not {} parts of {}",
+              what, whole.numel(), size, part.numel());
 }
 
 void check_position(int position, int size, std::string_view what) {
-  SHOAL_CHECK(position >= 0 && position < size, "'{}' names member {} of a group of {}", what, position, size);
+  SHOAL_CHECK(position >= 0 && position < size, "'{}' names member {} of a group of {}", what,
+              position, size);
 }
 
 // `whole` as one flat view per rank, without copying.
@@ -80,7 +77,8 @@ Call announce(GroupState& state, Op op, std::string_view what, int64_t bytes, in
   return call;
 }
 
-// Hands the call to the backend. `start` gets the tensors as c10d wants them: by reference, in a vector.
+// Hands the call to the backend. `start` gets the tensors as c10d wants them: by reference, in a
+// vector.
 template <class Start>
 Pending launch(const std::shared_ptr<GroupState>& state, Call call, Tensors tensors, Start start) {
   auto flight = std::make_unique<Flight>();
@@ -89,12 +87,9 @@ Pending launch(const std::shared_ptr<GroupState>& state, Call call, Tensors tens
   try {
     start(*state->backend, *flight);
   } catch (const std::exception& e) {
-    throw PeerLost(format("rank {}: {} '{}' on {} cannot start: {}",
-                          state->world_rank,
-                          op_name(call.op),
-                          call.what,
-                          call.group,
-                          std::string_view(e.what()).substr(0, std::string_view(e.what()).find('\n'))));
+    throw PeerLost(format(
+        "rank {}: {} '{}' on {} cannot start: {}", state->world_rank, op_name(call.op), call.what,
+        call.group, std::string_view(e.what()).substr(0, std::string_view(e.what()).find('\n'))));
   }
   flight->call = std::move(call);
   return Pending(std::move(flight));
@@ -116,11 +111,12 @@ Pending Group::all_reduce(at::Tensor inout, Reduce op, std::string_view what) {
   check_reducible(inout, op, what);
   Call call = announce(*state_, Op::kAllReduce, what, bytes_of(inout));
   if (inout.numel() == 0) return {};
-  return launch(state_, std::move(call), {std::move(inout)}, [op](c10d::Backend& backend, Flight& flight) {
-    c10d::AllreduceOptions options;
-    options.reduceOp = to_c10d(op);
-    flight.works.push_back(backend.allreduce(flight.tensors, options));
-  });
+  return launch(state_, std::move(call), {std::move(inout)},
+                [op](c10d::Backend& backend, Flight& flight) {
+                  c10d::AllreduceOptions options;
+                  options.reduceOp = to_c10d(op);
+                  flight.works.push_back(backend.allreduce(flight.tensors, options));
+                });
 }
 
 Pending Group::reduce(at::Tensor inout, Reduce op, int root, std::string_view what) {
@@ -128,12 +124,13 @@ Pending Group::reduce(at::Tensor inout, Reduce op, int root, std::string_view wh
   check_position(root, size(), what);
   Call call = announce(*state_, Op::kReduce, what, bytes_of(inout), root);
   if (inout.numel() == 0) return {};
-  return launch(state_, std::move(call), {std::move(inout)}, [op, root](c10d::Backend& backend, Flight& flight) {
-    c10d::ReduceOptions options;
-    options.reduceOp = to_c10d(op);
-    options.rootRank = root;
-    flight.works.push_back(backend.reduce(flight.tensors, options));
-  });
+  return launch(state_, std::move(call), {std::move(inout)},
+                [op, root](c10d::Backend& backend, Flight& flight) {
+                  c10d::ReduceOptions options;
+                  options.reduceOp = to_c10d(op);
+                  options.rootRank = root;
+                  flight.works.push_back(backend.reduce(flight.tensors, options));
+                });
 }
 
 Pending Group::broadcast(at::Tensor inout, int root, std::string_view what) {
@@ -141,20 +138,23 @@ Pending Group::broadcast(at::Tensor inout, int root, std::string_view what) {
   check_position(root, size(), what);
   Call call = announce(*state_, Op::kBroadcast, what, bytes_of(inout), root);
   if (inout.numel() == 0) return {};
-  return launch(state_, std::move(call), {std::move(inout)}, [root](c10d::Backend& backend, Flight& flight) {
-    c10d::BroadcastOptions options;
-    options.rootRank = root;
-    flight.works.push_back(backend.broadcast(flight.tensors, options));
-  });
+  return launch(state_, std::move(call), {std::move(inout)},
+                [root](c10d::Backend& backend, Flight& flight) {
+                  c10d::BroadcastOptions options;
+                  options.rootRank = root;
+                  flight.works.push_back(backend.broadcast(flight.tensors, options));
+                });
 }
 
 Pending Group::all_gather(at::Tensor out, at::Tensor shard, std::string_view what) {
   check_parts(out, shard, size(), what);
   Call call = announce(*state_, Op::kAllGather, what, bytes_of(out));
   if (out.numel() == 0) return {};
-  return launch(state_, std::move(call), {std::move(out), std::move(shard)}, [](c10d::Backend& backend, Flight& flight) {
-    flight.works.push_back(backend.all_gather_single(flight.tensors[0], flight.tensors[1]));
-  });
+  return launch(
+      state_, std::move(call), {std::move(out), std::move(shard)},
+      [](c10d::Backend& backend, Flight& flight) {
+        flight.works.push_back(backend.all_gather_single(flight.tensors[0], flight.tensors[1]));
+      });
 }
 
 Pending Group::gather(at::Tensor out, at::Tensor shard, int root, std::string_view what) {
@@ -163,14 +163,15 @@ Pending Group::gather(at::Tensor out, at::Tensor shard, int root, std::string_vi
   check_tensor(shard, what);
   Call call = announce(*state_, Op::kGather, what, bytes_of(shard) * size(), root);
   if (shard.numel() == 0) return {};
-  return launch(state_, std::move(call), {std::move(shard), std::move(out)}, [this, root](c10d::Backend& backend, Flight& flight) {
-    c10d::GatherOptions options;
-    options.rootRank = root;
-    std::vector<Tensors> outputs;
-    if (rank() == root) outputs.push_back(parts_of(flight.tensors[1], size()));
-    Tensors inputs = {flight.tensors[0]};
-    flight.works.push_back(backend.gather(outputs, inputs, options));
-  });
+  return launch(state_, std::move(call), {std::move(shard), std::move(out)},
+                [this, root](c10d::Backend& backend, Flight& flight) {
+                  c10d::GatherOptions options;
+                  options.rootRank = root;
+                  std::vector<Tensors> outputs;
+                  if (rank() == root) outputs.push_back(parts_of(flight.tensors[1], size()));
+                  Tensors inputs = {flight.tensors[0]};
+                  flight.works.push_back(backend.gather(outputs, inputs, options));
+                });
 }
 
 Pending Group::scatter(at::Tensor shard, at::Tensor in, int root, std::string_view what) {
@@ -179,14 +180,15 @@ Pending Group::scatter(at::Tensor shard, at::Tensor in, int root, std::string_vi
   check_tensor(shard, what);
   Call call = announce(*state_, Op::kScatter, what, bytes_of(shard) * size(), root);
   if (shard.numel() == 0) return {};
-  return launch(state_, std::move(call), {std::move(shard), std::move(in)}, [this, root](c10d::Backend& backend, Flight& flight) {
-    c10d::ScatterOptions options;
-    options.rootRank = root;
-    std::vector<Tensors> inputs;
-    if (rank() == root) inputs.push_back(parts_of(flight.tensors[1], size()));
-    Tensors outputs = {flight.tensors[0]};
-    flight.works.push_back(backend.scatter(outputs, inputs, options));
-  });
+  return launch(state_, std::move(call), {std::move(shard), std::move(in)},
+                [this, root](c10d::Backend& backend, Flight& flight) {
+                  c10d::ScatterOptions options;
+                  options.rootRank = root;
+                  std::vector<Tensors> inputs;
+                  if (rank() == root) inputs.push_back(parts_of(flight.tensors[1], size()));
+                  Tensors outputs = {flight.tensors[0]};
+                  flight.works.push_back(backend.scatter(outputs, inputs, options));
+                });
 }
 
 Pending Group::reduce_scatter(at::Tensor shard, at::Tensor in, Reduce op, std::string_view what) {
@@ -194,38 +196,42 @@ Pending Group::reduce_scatter(at::Tensor shard, at::Tensor in, Reduce op, std::s
   check_reducible(in, op, what);
   Call call = announce(*state_, Op::kReduceScatter, what, bytes_of(in));
   if (in.numel() == 0) return {};
-  return launch(state_, std::move(call), {std::move(shard), std::move(in)}, [op](c10d::Backend& backend, Flight& flight) {
-    c10d::ReduceScatterOptions options;
-    options.reduceOp = to_c10d(op);
-    flight.works.push_back(backend.reduce_scatter_single(flight.tensors[0], flight.tensors[1], options));
-  });
+  return launch(state_, std::move(call), {std::move(shard), std::move(in)},
+                [op](c10d::Backend& backend, Flight& flight) {
+                  c10d::ReduceScatterOptions options;
+                  options.reduceOp = to_c10d(op);
+                  flight.works.push_back(
+                      backend.reduce_scatter_single(flight.tensors[0], flight.tensors[1], options));
+                });
 }
 
-Pending Group::all_to_all(at::Tensor out, at::Tensor in, const Splits& splits, std::string_view what) {
+Pending Group::all_to_all(at::Tensor out,
+                          at::Tensor in,
+                          const Splits& splits,
+                          std::string_view what) {
   check_tensor(out, what);
   check_tensor(in, what);
   const auto check_splits = [&](const std::vector<int64_t>& counts, const at::Tensor& tensor) {
     if (counts.empty()) {
-      SHOAL_CHECK(tensor.numel() % size() == 0, "'{}': {} elements are not {} equal parts", what, tensor.numel(), size());
+      SHOAL_CHECK(tensor.numel() % size() == 0, "'{}': {} elements are not {} equal parts", what,
+                  tensor.numel(), size());
       return;
     }
     const int64_t sum = std::accumulate(counts.begin(), counts.end(), int64_t{0});
     SHOAL_CHECK(counts.size() == static_cast<size_t>(size()) && sum == tensor.numel(),
-                "'{}': {} counts with the sum {} for {} ranks and {} elements",
-                what,
-                counts.size(),
-                sum,
-                size(),
-                tensor.numel());
+                "'{}': {} counts with the sum {} for {} ranks and {} elements", what, counts.size(),
+                sum, size(), tensor.numel());
   };
   check_splits(splits.out, out);
   check_splits(splits.in, in);
   Call call = announce(*state_, Op::kAllToAll, what, std::max(bytes_of(in), bytes_of(out)));
-  return launch(state_, std::move(call), {out.view(-1), in.view(-1)}, [&splits](c10d::Backend& backend, Flight& flight) {
-    std::vector<int64_t> out_counts = splits.out;
-    std::vector<int64_t> in_counts = splits.in;
-    flight.works.push_back(backend.all_to_all_single(flight.tensors[0], flight.tensors[1], out_counts, in_counts));
-  });
+  return launch(state_, std::move(call), {out.view(-1), in.view(-1)},
+                [&splits](c10d::Backend& backend, Flight& flight) {
+                  std::vector<int64_t> out_counts = splits.out;
+                  std::vector<int64_t> in_counts = splits.in;
+                  flight.works.push_back(backend.all_to_all_single(
+                      flight.tensors[0], flight.tensors[1], out_counts, in_counts));
+                });
 }
 
 Pending Group::send(at::Tensor tensor, int to, int tag, std::string_view what) {
@@ -242,24 +248,28 @@ Pending Group::exchange(const std::vector<Transfer>& transfers, std::string_view
     check_tensor(transfer.tensor, what);
     check_position(transfer.peer, size(), what);
     SHOAL_CHECK(transfer.peer != rank(), "'{}' would send to itself", what);
-    SHOAL_CHECK(transfer.tag >= 0 && transfer.tag <= kMaxTag, "'{}': tag {} is not in 0..{}", what, transfer.tag, kMaxTag);
+    SHOAL_CHECK(transfer.tag >= 0 && transfer.tag <= kMaxTag, "'{}': tag {} is not in 0..{}", what,
+                transfer.tag, kMaxTag);
     const bool sends = transfer.way == Transfer::Way::kSend;
-    call = announce(*state_, sends ? Op::kSend : Op::kRecv, what, bytes_of(transfer.tensor), transfer.peer);
+    call = announce(*state_, sends ? Op::kSend : Op::kRecv, what, bytes_of(transfer.tensor),
+                    transfer.peer);
   }
   if (transfers.empty()) return {};
   Tensors tensors;
   for (const Transfer& transfer : transfers) tensors.push_back(transfer.tensor);
-  return launch(state_, std::move(call), std::move(tensors), [&transfers](c10d::Backend& backend, Flight& flight) {
-    const bool fuse = transfers.size() > 1 && backend.supportsCoalescing();
-    if (fuse) backend.startCoalescing();
-    for (const Transfer& transfer : transfers) {
-      if (transfer.tensor.numel() == 0) continue;
-      Tensors one = {transfer.tensor};
-      flight.works.push_back(transfer.way == Transfer::Way::kSend ? backend.send(one, transfer.peer, transfer.tag)
-                                                                  : backend.recv(one, transfer.peer, transfer.tag));
-    }
-    if (fuse) flight.works = {backend.endCoalescing()};
-  });
+  return launch(state_, std::move(call), std::move(tensors),
+                [&transfers](c10d::Backend& backend, Flight& flight) {
+                  const bool fuse = transfers.size() > 1 && backend.supportsCoalescing();
+                  if (fuse) backend.startCoalescing();
+                  for (const Transfer& transfer : transfers) {
+                    if (transfer.tensor.numel() == 0) continue;
+                    Tensors one = {transfer.tensor};
+                    flight.works.push_back(transfer.way == Transfer::Way::kSend
+                                               ? backend.send(one, transfer.peer, transfer.tag)
+                                               : backend.recv(one, transfer.peer, transfer.tag));
+                  }
+                  if (fuse) flight.works = {backend.endCoalescing()};
+                });
 }
 
 Pending Group::barrier(std::string_view what) {
@@ -272,7 +282,8 @@ Pending Group::barrier(std::string_view what) {
 Pending Group::all_reduce(const Tensors& inout, Reduce op, std::string_view what) {
   for (const at::Tensor& tensor : inout) {
     check_reducible(tensor, op, what);
-    SHOAL_CHECK(tensor.scalar_type() == inout.front().scalar_type(), "'{}' mixes types in one call", what);
+    SHOAL_CHECK(tensor.scalar_type() == inout.front().scalar_type(), "'{}' mixes types in one call",
+                what);
   }
   Call call = announce(*state_, Op::kAllReduce, what, bytes_of(inout));
   if (bytes_of(inout) == 0) return {};
@@ -284,7 +295,8 @@ Pending Group::all_reduce(const Tensors& inout, Reduce op, std::string_view what
 }
 
 Pending Group::all_gather(const Tensors& out, const Tensors& shards, std::string_view what) {
-  SHOAL_CHECK(out.size() == shards.size(), "'{}': {} outputs for {} shards", what, out.size(), shards.size());
+  SHOAL_CHECK(out.size() == shards.size(), "'{}': {} outputs for {} shards", what, out.size(),
+              shards.size());
   for (size_t i = 0; i < out.size(); ++i) check_parts(out[i], shards[i], size(), what);
   Call call = announce(*state_, Op::kAllGather, what, bytes_of(out));
   if (bytes_of(out) == 0) return {};
@@ -296,8 +308,12 @@ Pending Group::all_gather(const Tensors& out, const Tensors& shards, std::string
   });
 }
 
-Pending Group::reduce_scatter(const Tensors& shards, const Tensors& in, Reduce op, std::string_view what) {
-  SHOAL_CHECK(in.size() == shards.size(), "'{}': {} inputs for {} shards", what, in.size(), shards.size());
+Pending Group::reduce_scatter(const Tensors& shards,
+                              const Tensors& in,
+                              Reduce op,
+                              std::string_view what) {
+  SHOAL_CHECK(in.size() == shards.size(), "'{}': {} inputs for {} shards", what, in.size(),
+              shards.size());
   for (size_t i = 0; i < in.size(); ++i) {
     check_parts(in[i], shards[i], size(), what);
     check_reducible(in[i], op, what);

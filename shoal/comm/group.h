@@ -5,14 +5,16 @@
 //   ...                              // overlap
 //   sum.wait();
 //
-// Every call names its purpose, so that a hang reads "rank 3: 300 s in all_reduce 'gradients of block 7' on
-// dp_shard (4 ranks); ranks 5 did not arrive" and not "timeout". All ranks of a group make the same calls in the
-// same order. A group of one rank is legal: every call then completes at once.
+// Every call names its purpose, so that a hang reads "rank 3: 300 s in all_reduce 'gradients of
+// block 7' on dp_shard (4 ranks); ranks 5 did not arrive" and not "timeout". All ranks of a group
+// make the same calls in the same order. A group of one rank is legal: every call then completes at
+// once.
 //
-// Tensors are contiguous, of one device, and double, float, bfloat16 or int64 (uint8 too where nothing is
-// reduced). They are not to be read or written between the call and the wait. Breaking one of these rules is a
-// BugError; a peer that is gone or late is PeerLost, after which the group cannot be used any more.
-// A Group is a handle: copies share one communicator. Calls come from one thread at a time.
+// Tensors are contiguous, of one device, and double, float, bfloat16 or int64 (uint8 too where
+// nothing is reduced). They are not to be read or written between the call and the wait. Breaking
+// one of these rules is a BugError; a peer that is gone or late is PeerLost, after which the group
+// cannot be used any more. A Group is a handle: copies share one communicator. Calls come from one
+// thread at a time.
 #pragma once
 
 #include <memory>
@@ -27,11 +29,11 @@
 
 namespace shoal::comm {
 
-class GroupState;
+struct GroupState;
 struct Flight;  // both private to comm/
 
-// Communication in flight. Keeps its tensors alive; dropping one unwaited is a bug, which aborts in dev builds
-// and is logged in release builds.
+// Communication in flight. Keeps its tensors alive; dropping one unwaited is a bug, which aborts in
+// dev builds and is logged in release builds.
 class [[nodiscard]] Pending {
  public:
   Pending();  // nothing in flight
@@ -40,11 +42,12 @@ class [[nodiscard]] Pending {
   Pending& operator=(Pending&& other) noexcept;
   ~Pending();
 
-  // Later work on the current stream sees the result. On the CPU there is no stream: this blocks, at most as
-  // long as the group's deadline.
+  // Later work on the current stream sees the result. On the CPU there is no stream: this blocks,
+  // at most as long as the group's deadline.
   void wait();
 
-  // Blocks this thread until the result is there; PeerLost after the deadline (default: the group's).
+  // Blocks this thread until the result is there; PeerLost after the deadline (default: the
+  // group's).
   void wait_host();
   void wait_host(Duration deadline);
 
@@ -65,11 +68,22 @@ class Group {
   [[nodiscard]] std::string_view backend() const;
 
   Pending all_reduce(at::Tensor inout, Reduce op, std::string_view what);
-  Pending reduce(at::Tensor inout, Reduce op, int root, std::string_view what);  // other ranks' tensors are undefined after
+  Pending reduce(at::Tensor inout,
+                 Reduce op,
+                 int root,
+                 std::string_view what);  // other ranks' tensors are undefined after
   Pending broadcast(at::Tensor inout, int root, std::string_view what);
-  Pending all_gather(at::Tensor out, at::Tensor shard, std::string_view what);  // out = shards in rank order
-  Pending gather(at::Tensor out, at::Tensor shard, int root, std::string_view what);  // out: undefined except at root
-  Pending scatter(at::Tensor shard, at::Tensor in, int root, std::string_view what);  // in: undefined except at root
+  Pending all_gather(at::Tensor out,
+                     at::Tensor shard,
+                     std::string_view what);  // out = shards in rank order
+  Pending gather(at::Tensor out,
+                 at::Tensor shard,
+                 int root,
+                 std::string_view what);  // out: undefined except at root
+  Pending scatter(at::Tensor shard,
+                  at::Tensor in,
+                  int root,
+                  std::string_view what);  // in: undefined except at root
   Pending reduce_scatter(at::Tensor shard, at::Tensor in, Reduce op, std::string_view what);
 
   // Element counts per rank; empty means equal parts.
@@ -79,8 +93,8 @@ class Group {
   };
   Pending all_to_all(at::Tensor out, at::Tensor in, const Splits& splits, std::string_view what);
 
-  // Matched by tag, then in order. Post every send and receive of an exchange before waiting for one: a send may
-  // complete only once it is received.
+  // Matched by tag, then in order. Post every send and receive of an exchange before waiting for
+  // one: a send may complete only once it is received.
   Pending send(at::Tensor tensor, int to, int tag, std::string_view what);
   Pending recv(at::Tensor tensor, int from, int tag, std::string_view what);
   static constexpr int kMaxTag = (1 << 24) - 1;
@@ -89,7 +103,9 @@ class Group {
 
   // Several tensors as one communication: for many small ones, or where the backend fuses launches.
   Pending all_reduce(const std::vector<at::Tensor>& inout, Reduce op, std::string_view what);
-  Pending all_gather(const std::vector<at::Tensor>& out, const std::vector<at::Tensor>& shards, std::string_view what);
+  Pending all_gather(const std::vector<at::Tensor>& out,
+                     const std::vector<at::Tensor>& shards,
+                     std::string_view what);
   Pending reduce_scatter(const std::vector<at::Tensor>& shards,
                          const std::vector<at::Tensor>& in,
                          Reduce op,

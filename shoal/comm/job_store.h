@@ -9,7 +9,8 @@
 
 namespace shoal::comm {
 
-// Keys are prefixed, so that groups do not see each other's. Each clone() has a connection of its own.
+// Keys are prefixed, so that groups do not see each other's. Each clone() has a connection of its
+// own.
 class JobStore final : public c10d::Store {
  public:
   JobStore(std::shared_ptr<cluster::StoreClient> client, std::string prefix, Duration timeout);
@@ -22,13 +23,15 @@ class JobStore final : public c10d::Store {
   bool check(const std::vector<std::string>& keys) override;
   int64_t getNumKeys() override;
   void wait(const std::vector<std::string>& keys) override;
-  void wait(const std::vector<std::string>& keys, const std::chrono::milliseconds& timeout) override;
+  void wait(const std::vector<std::string>& keys,
+            const std::chrono::milliseconds& timeout) override;
   std::vector<uint8_t> compareSet(const std::string& key,
                                   const std::vector<uint8_t>& expected,
                                   const std::vector<uint8_t>& desired) override;
   void append(const std::string& key, const std::vector<uint8_t>& value) override;
   std::vector<std::vector<uint8_t>> multiGet(const std::vector<std::string>& keys) override;
-  void multiSet(const std::vector<std::string>& keys, const std::vector<std::vector<uint8_t>>& values) override;
+  void multiSet(const std::vector<std::string>& keys,
+                const std::vector<std::vector<uint8_t>>& values) override;
   bool hasExtendedApi() const override { return true; }
 
  private:

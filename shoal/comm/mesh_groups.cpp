@@ -4,10 +4,14 @@
 
 namespace shoal::comm {
 
-MeshGroups::MeshGroups(World& world, const plan::Mesh& mesh, const std::vector<plan::AxisSet>& axes) {
-  SHOAL_CHECK(mesh.num_ranks() == world.size(), "a mesh of {} ranks in a world of {}", mesh.num_ranks(), world.size());
+MeshGroups::MeshGroups(World& world,
+                       const plan::Mesh& mesh,
+                       const std::vector<plan::AxisSet>& axes) {
+  SHOAL_CHECK(mesh.num_ranks() == world.size(), "a mesh of {} ranks in a world of {}",
+              mesh.num_ranks(), world.size());
   groups_.reserve(axes.size());
-  for (const plan::AxisSet set : axes) groups_.emplace_back(set, world.group(set.name(), mesh.peers(world.rank(), set)));
+  for (const plan::AxisSet set : axes)
+    groups_.emplace_back(set, world.group(set.name(), mesh.peers(world.rank(), set)));
   world.close_doors();
 }
 

@@ -1,9 +1,11 @@
-// mesh_groups.h -- the groups of a mesh: one communicator per axis, or product of axes, that a strategy uses.
+// mesh_groups.h -- the groups of a mesh: one communicator per axis, or product of axes, that a
+// strategy uses.
 //
 //   MeshGroups groups(world, mesh, {Axis::kTp, {Axis::kDpReplicate, Axis::kDpShard}});
 //   groups.along(Axis::kTp).all_reduce(...);
 //
-// Made by all ranks together, in the order of the list. Asking for axes that were not listed is a BugError.
+// Made by all ranks together, in the order of the list. Asking for axes that were not listed is a
+// BugError.
 #pragma once
 
 #include <utility>

@@ -55,7 +55,8 @@ struct OrderedWorker::Queue {
   std::thread thread;
 };
 
-OrderedWorker::OrderedWorker(std::string name, ActivityBoard* board) : queue_(std::make_shared<Queue>()) {
+OrderedWorker::OrderedWorker(std::string name, ActivityBoard* board)
+    : queue_(std::make_shared<Queue>()) {
   queue_->name = std::move(name);
   queue_->board = board;
   queue_->thread = std::thread([queue = queue_] { serve(queue); });
@@ -65,7 +66,8 @@ OrderedWorker::~OrderedWorker() {
   std::unique_lock lock(queue_->mutex);
   queue_->closing = true;
   queue_->changed.notify_all();
-  const bool left = queue_->changed.wait_for(lock, kPatienceAtTheEnd, [this] { return queue_->left; });
+  const bool left =
+      queue_->changed.wait_for(lock, kPatienceAtTheEnd, [this] { return queue_->left; });
   lock.unlock();
   if (left) {
     queue_->thread.join();
@@ -75,7 +77,8 @@ OrderedWorker::~OrderedWorker() {
   queue_->thread.detach();
 }
 
-c10::intrusive_ptr<c10d::Work> OrderedWorker::run(std::vector<at::Tensor> tensors, std::function<void()> call) {
+c10::intrusive_ptr<c10d::Work> OrderedWorker::run(std::vector<at::Tensor> tensors,
+                                                  std::function<void()> call) {
   auto work = c10::make_intrusive<OrderedWork>(std::move(tensors), std::move(call));
   {
     const std::lock_guard lock(queue_->mutex);

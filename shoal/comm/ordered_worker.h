@@ -1,10 +1,11 @@
-// ordered_worker.h -- one thread that runs communication in the order it was asked for. Private to comm/.
+// ordered_worker.h -- one thread that runs communication in the order it was asked for. Private to
+// comm/.
 //
 //   auto work = worker.run({tensor}, [=] { MPI_Allreduce(...); });
 //   work->wait(timeout);
 //
-// For backends whose calls block: the caller goes on, and the calls of a group keep the order that all its ranks
-// agree on. An exception of a call arrives where its work is waited for.
+// For backends whose calls block: the caller goes on, and the calls of a group keep the order that
+// all its ranks agree on. An exception of a call arrives where its work is waited for.
 #pragma once
 
 #include <functional>
@@ -25,7 +26,8 @@ class OrderedWorker {
   OrderedWorker(const OrderedWorker&) = delete;
   OrderedWorker& operator=(const OrderedWorker&) = delete;
 
-  // Waits for what is queued; a call that hangs because a peer is gone is left behind with its thread.
+  // Waits for what is queued; a call that hangs because a peer is gone is left behind with its
+  // thread.
   ~OrderedWorker();
 
   c10::intrusive_ptr<c10d::Work> run(std::vector<at::Tensor> tensors, std::function<void()> call);

@@ -16,8 +16,8 @@ namespace {
 using Work = c10::intrusive_ptr<c10d::Work>;
 using Tensors = std::vector<at::Tensor>;
 
-// Small enough that a chunk is added up while the next one arrives and both stay in the cache; measured with
-// `shoal bench comm` between 64 Ki and 4 Mi elements.
+// Small enough that a chunk is added up while the next one arrives and both stay in the cache;
+// measured with `shoal bench comm` between 64 Ki and 4 Mi elements.
 constexpr int64_t kChunkElements = 256 << 10;
 constexpr int64_t kBuffers = 4;
 
@@ -27,12 +27,18 @@ constexpr int kChunkBits = 16;
 constexpr unsigned kSequenceMask = (1U << 12) - 1;
 static_assert(Group::kMaxTag < kFirstTag);
 
-at::Tensor part(const at::Tensor& flat, int64_t index, int64_t size) { return flat.narrow(0, index * size, size); }
+at::Tensor part(const at::Tensor& flat, int64_t index, int64_t size) {
+  return flat.narrow(0, index * size, size);
+}
 
 class PairwiseBackend final : public c10d::Backend {
  public:
-  PairwiseBackend(c10::intrusive_ptr<c10d::Backend> inner, const std::string& group, ActivityBoard* board)
-      : Backend(inner->getRank(), inner->getSize()), inner_(std::move(inner)), worker_("collectives of " + group, board) {}
+  PairwiseBackend(c10::intrusive_ptr<c10d::Backend> inner,
+                  const std::string& group,
+                  ActivityBoard* board)
+      : Backend(inner->getRank(), inner->getSize()),
+        inner_(std::move(inner)),
+        worker_("collectives of " + group, board) {}
 
   const std::string getBackendName() const override { return inner_->getBackendName(); }
 
@@ -46,11 +52,14 @@ class PairwiseBackend final : public c10d::Backend {
     return inner_->allreduce(tensors, options);
   }
 
-  Work allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) override {
+  Work allreduce_coalesced(Tensors& tensors,
+                           const c10d::AllreduceCoalescedOptions& options) override {
     return inner_->allreduce_coalesced(tensors, options);
   }
 
-  Work reduce(Tensors& tensors, const c10d::ReduceOptions& options) override { return inner_->reduce(tensors, options); }
+  Work reduce(Tensors& tensors, const c10d::ReduceOptions& options) override {
+    return inner_->reduce(tensors, options);
+  }
 
   Work all_to_all_single(at::Tensor& out,
                          at::Tensor& in,
@@ -62,38 +71,50 @@ class PairwiseBackend final : public c10d::Backend {
 
   Work send(Tensors& tensors, int to, int tag) override { return inner_->send(tensors, to, tag); }
 
-  Work recv(Tensors& tensors, int from, int tag) override { return inner_->recv(tensors, from, tag); }
+  Work recv(Tensors& tensors, int from, int tag) override {
+    return inner_->recv(tensors, from, tag);
+  }
 
   Work barrier(const c10d::BarrierOptions& options) override { return inner_->barrier(options); }
 
   // ---- made of sends ----
 
-  Work all_gather_single(at::Tensor& out, at::Tensor& in, const c10d::AllgatherOptions& /*options*/) override {
+  Work all_gather_single(at::Tensor& out,
+                         at::Tensor& in,
+                         const c10d::AllgatherOptions& /*options*/) override {
     Tensors outs = {out};
     Tensors ins = {in};
     return all_gather_single_coalesced(outs, ins, {});
   }
 
-  Work all_gather_single_coalesced(Tensors& outs, Tensors& ins, const c10d::AllgatherOptions& /*options*/) override {
+  Work all_gather_single_coalesced(Tensors& outs,
+                                   Tensors& ins,
+                                   const c10d::AllgatherOptions& /*options*/) override {
     return run(outs, ins, [this, outs, ins](int tag) {
       for (size_t i = 0; i < outs.size(); ++i) exchange_all(outs[i].view(-1), ins[i].view(-1), tag);
     });
   }
 
-  Work reduce_scatter_single(at::Tensor& out, at::Tensor& in, const c10d::ReduceScatterOptions& options) override {
+  Work reduce_scatter_single(at::Tensor& out,
+                             at::Tensor& in,
+                             const c10d::ReduceScatterOptions& options) override {
     Tensors outs = {out};
     Tensors ins = {in};
     return reduce_scatter_single_coalesced(outs, ins, options);
   }
 
-  Work reduce_scatter_single_coalesced(Tensors& outs, Tensors& ins, const c10d::ReduceScatterOptions& options) override {
+  Work reduce_scatter_single_coalesced(Tensors& outs,
+                                       Tensors& ins,
+                                       const c10d::ReduceScatterOptions& options) override {
     const Reduce op = to_reduce(options.reduceOp);
     return run(outs, ins, [this, outs, ins, op](int tag) {
       for (size_t i = 0; i < outs.size(); ++i) add_up(outs[i].view(-1), ins[i].view(-1), op, tag);
     });
   }
 
-  Work gather(std::vector<Tensors>& outs, Tensors& ins, const c10d::GatherOptions& options) override {
+  Work gather(std::vector<Tensors>& outs,
+              Tensors& ins,
+              const c10d::GatherOptions& options) override {
     const auto root = static_cast<int>(options.rootRank);
     const at::Tensor shard = ins.at(0);
     const Tensors parts = getRank() == root ? outs.at(0) : Tensors{};
@@ -111,7 +132,9 @@ class PairwiseBackend final : public c10d::Backend {
     });
   }
 
-  Work scatter(Tensors& outs, std::vector<Tensors>& ins, const c10d::ScatterOptions& options) override {
+  Work scatter(Tensors& outs,
+               std::vector<Tensors>& ins,
+               const c10d::ScatterOptions& options) override {
     const auto root = static_cast<int>(options.rootRank);
     const at::Tensor shard = outs.at(0);
     const Tensors parts = getRank() == root ? ins.at(0) : Tensors{};
@@ -153,14 +176,18 @@ class PairwiseBackend final : public c10d::Backend {
     for (const Work& work : works) work->wait();
   }
 
-  // memcpy and not copy_(): that would start worker threads of its own, and raises the tensor's version.
+  // memcpy and not copy_(): that would start worker threads of its own, and raises the tensor's
+  // version.
   static void copy(const at::Tensor& into, const at::Tensor& from) {
     std::memcpy(into.mutable_data_ptr(), from.const_data_ptr(), into.nbytes());
   }
 
-  // Peers in the order in which this rank talks to them: at every step each rank has another partner.
+  // Peers in the order in which this rank talks to them: at every step each rank has another
+  // partner.
   [[nodiscard]] int sends_to(int step) const { return (getRank() + step) % getSize(); }
-  [[nodiscard]] int hears_from(int step) const { return (getRank() - step + getSize()) % getSize(); }
+  [[nodiscard]] int hears_from(int step) const {
+    return (getRank() - step + getSize()) % getSize();
+  }
 
   void exchange_all(const at::Tensor& out, const at::Tensor& in, int tag) {
     const int64_t count = in.numel();
@@ -171,7 +198,8 @@ class PairwiseBackend final : public c10d::Backend {
       works.push_back(send_one(in, sends_to(step), tag));
     }
     const at::Tensor mine = part(out, getRank(), count);
-    if (mine.data_ptr() != in.data_ptr()) copy(mine, in);  // in place: the shard is already where it belongs
+    if (mine.data_ptr() != in.data_ptr())
+      copy(mine, in);  // in place: the shard is already where it belongs
     wait_all(works);
   }
 
@@ -209,7 +237,8 @@ class PartialSum {
 
   void add(const at::Tensor& received) {
     if (type_ == Element::kBFloat16) {
-      accumulate_bf16(op_, wide_.data(), static_cast<const uint16_t*>(received.const_data_ptr()), count_);
+      accumulate_bf16(op_, wide_.data(), static_cast<const uint16_t*>(received.const_data_ptr()),
+                      count_);
     } else {
       accumulate(type_, op_, at_first(out_), received.const_data_ptr(), count_);
     }
@@ -242,7 +271,8 @@ class PartialSum {
 void PairwiseBackend::add_up(const at::Tensor& out, const at::Tensor& in, Reduce op, int tag) {
   const int64_t total = out.numel();
   if (total == 0) return;
-  const int64_t chunk = std::max(kChunkElements, (total >> kChunkBits) + 1);  // as many chunks as tags
+  const int64_t chunk =
+      std::max(kChunkElements, (total >> kChunkBits) + 1);  // as many chunks as tags
   const int64_t num_chunks = (total + chunk - 1) / chunk;
   const auto chunk_of = [&](const at::Tensor& whole, int64_t k) {
     return whole.narrow(0, k * chunk, std::min(chunk, total - k * chunk));
@@ -254,8 +284,8 @@ void PairwiseBackend::add_up(const at::Tensor& out, const at::Tensor& in, Reduce
       sends.push_back(send_one(chunk_of(theirs, k), sends_to(step), tag + static_cast<int>(k)));
     }
   }
-  // Receives are posted a few ahead, in the order they are added up: chunk by chunk, and in each chunk by peer.
-  // So the order of the additions is fixed, whoever is faster.
+  // Receives are posted a few ahead, in the order they are added up: chunk by chunk, and in each
+  // chunk by peer. So the order of the additions is fixed, whoever is faster.
   const int64_t peers = getSize() - 1;
   const at::Tensor buffers = scratch(std::min(chunk, total), out);
   const auto buffer_of = [&](int64_t i) {
@@ -274,7 +304,8 @@ void PairwiseBackend::add_up(const at::Tensor& out, const at::Tensor& in, Reduce
     for (int64_t i = k * peers; i < (k + 1) * peers; ++i) {
       receives[static_cast<size_t>(i % kBuffers)]->wait();
       sum.add(buffer_of(i));
-      if (i + kBuffers < num_chunks * peers) receives[static_cast<size_t>(i % kBuffers)] = post(i + kBuffers);
+      if (i + kBuffers < num_chunks * peers)
+        receives[static_cast<size_t>(i % kBuffers)] = post(i + kBuffers);
     }
     sum.close();
   }

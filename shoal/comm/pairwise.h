@@ -1,8 +1,8 @@
 // pairwise.h -- gathers, scatters and reduce-scatters made of direct sends. Private to comm/.
 //
-// Gloo builds its own from a ring over the whole buffer, with a full copy of the large side; sending each part
-// straight to where it belongs takes a third of the time and no copy. Everything else passes through to the
-// backend underneath.
+// Gloo builds its own from a ring over the whole buffer, with a full copy of the large side;
+// sending each part straight to where it belongs takes a third of the time and no copy. Everything
+// else passes through to the backend underneath.
 #pragma once
 
 #include <string>

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "shoal/comm/flight.h"
+#include "shoal/comm/group.h"
 #include "shoal/core/activity.h"
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
@@ -13,11 +14,8 @@ namespace {
 // "all_reduce 'gradients' on dp_shard (4 ranks)", "recv 'activations' from rank 5 on pp"
 std::string describe(const Call& call, const GroupSpec& group) {
   if (call.op == Op::kSend || call.op == Op::kRecv) {
-    return format("{} '{}' {} rank {} on {}",
-                  op_name(call.op),
-                  call.what,
-                  call.op == Op::kSend ? "to" : "from",
-                  group.ranks[static_cast<size_t>(call.peer)],
+    return format("{} '{}' {} rank {} on {}", op_name(call.op), call.what,
+                  call.op == Op::kSend ? "to" : "from", group.ranks[static_cast<size_t>(call.peer)],
                   group.name);
   }
   return format("{} '{}' on {} ({} ranks)", op_name(call.op), call.what, group.name, group.size());
@@ -27,25 +25,27 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 [[noreturn]] void throw_late(const Call& call, const GroupState& state, Duration waited) {
   std::string missing = state.roll_call ? state.roll_call(state.spec, call) : "";
-  throw PeerLost(format("rank {}: {} in {}{}{}",
-                        state.world_rank,
-                        format_duration(waited),
-                        describe(call, state.spec),
-                        missing.empty() ? "" : "; ",
-                        missing));
+  throw PeerLost(format("rank {}: {} in {}{}{}", state.world_rank, format_duration(waited),
+                        describe(call, state.spec), missing.empty() ? "" : "; ", missing));
 }
 
-[[noreturn]] void throw_broken(const Call& call, const GroupState& state, const std::exception& reason) {
-  throw PeerLost(format("rank {}: a peer is gone in {}: {}",
-                        state.world_rank,
-                        describe(call, state.spec),
-                        first_line(reason.what())));
+[[noreturn]] void throw_broken(const Call& call,
+                               const GroupState& state,
+                               const std::exception& reason) {
+  throw PeerLost(format("rank {}: a peer is gone in {}: {}", state.world_rank,
+                        describe(call, state.spec), first_line(reason.what())));
 }
 
-Duration since(Clock::time_point began) { return std::chrono::round<Duration>(Clock::now() - began); }
+Duration since(Clock::time_point began) {
+  return std::chrono::round<Duration>(Clock::now() - began);
+}
 
 // Blocks on a work whose completion the host can see.
-void wait_for(c10d::Work& work, const Call& call, const GroupState& state, Duration deadline, Clock::time_point began) {
+void wait_for(c10d::Work& work,
+              const Call& call,
+              const GroupState& state,
+              Duration deadline,
+              Clock::time_point began) {
   const Duration left = std::max(deadline - since(began), Duration(1));
   try {
     work.wait(left);
@@ -56,7 +56,11 @@ void wait_for(c10d::Work& work, const Call& call, const GroupState& state, Durat
 }
 
 // Watches a work that runs on a device stream, where wait() would only order streams.
-void poll_for(c10d::Work& work, const Call& call, const GroupState& state, Duration deadline, Clock::time_point began) {
+void poll_for(c10d::Work& work,
+              const Call& call,
+              const GroupState& state,
+              Duration deadline,
+              Clock::time_point began) {
   Duration pause(0);
   while (!work.isCompleted()) {
     if (since(began) >= deadline) throw_late(call, state, since(began));
@@ -81,7 +85,8 @@ Pending::Pending(Pending&& other) noexcept = default;
 Pending& Pending::operator=(Pending&& other) noexcept = default;
 
 Pending::~Pending() {
-  if (!flight_ || std::uncaught_exceptions() > 0) return;  // on the way out of an error nobody waits
+  if (!flight_ || std::uncaught_exceptions() > 0)
+    return;  // on the way out of an error nobody waits
   const std::string text = describe(flight_->call, flight_->state->spec);
 #ifdef SHOAL_DEV_CHECKS
   log::error("{} was dropped without waiting for it", text);
@@ -110,7 +115,8 @@ void Pending::wait_host(Duration deadline) {
   const std::unique_ptr<Flight> flight = std::move(flight_);
   const GroupState& state = *flight->state;
   const Call& call = flight->call;
-  const Activity doing(std::string(op_name(call.op)) + " '" + call.what + "' on " + state.spec.name);
+  const Activity doing(std::string(op_name(call.op)) + " '" + call.what + "' on " +
+                       state.spec.name);
   const Clock::time_point began = Clock::now();
   for (const auto& work : flight->works) {
     if (state.on_streams) {

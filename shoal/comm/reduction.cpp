@@ -6,10 +6,14 @@ namespace shoal::comm {
 
 c10d::ReduceOp to_c10d(Reduce op) {
   switch (op) {
-    case Reduce::kSum: return c10d::ReduceOp::SUM;
-    case Reduce::kAvg: return c10d::ReduceOp::AVG;
-    case Reduce::kMin: return c10d::ReduceOp::MIN;
-    case Reduce::kMax: return c10d::ReduceOp::MAX;
+    case Reduce::kSum:
+      return c10d::ReduceOp::SUM;
+    case Reduce::kAvg:
+      return c10d::ReduceOp::AVG;
+    case Reduce::kMin:
+      return c10d::ReduceOp::MIN;
+    case Reduce::kMax:
+      return c10d::ReduceOp::MAX;
   }
   throw BugError("an unknown reduction");
 }
@@ -24,11 +28,16 @@ Reduce to_reduce(const c10d::ReduceOp& op) {
 
 Element element_of(const at::Tensor& tensor) {
   switch (tensor.scalar_type()) {
-    case at::kDouble: return Element::kDouble;
-    case at::kFloat: return Element::kFloat;
-    case at::kBFloat16: return Element::kBFloat16;
-    case at::kLong: return Element::kInt64;
-    default: throw BugError(format("{} cannot be reduced", c10::toString(tensor.scalar_type())));
+    case at::kDouble:
+      return Element::kDouble;
+    case at::kFloat:
+      return Element::kFloat;
+    case at::kBFloat16:
+      return Element::kBFloat16;
+    case at::kLong:
+      return Element::kInt64;
+    default:
+      throw BugError(format("{} cannot be reduced", c10::toString(tensor.scalar_type())));
   }
 }
 

@@ -13,9 +13,7 @@ std::string text_of(const cluster::StoreTimeout& timeout) {
     ranks += (ranks.empty() ? "" : ", ") + key.substr(key.rfind('/') + 1);
   }
   const auto more = timeout.num_missing() - static_cast<int64_t>(timeout.missing().size());
-  return format("{} {}{} did not arrive",
-                timeout.num_missing() == 1 ? "rank" : "ranks",
-                ranks,
+  return format("{} {}{} did not arrive", timeout.num_missing() == 1 ? "rank" : "ranks", ranks,
                 more > 0 ? format(" and {} more", more) : "");
 }
 

@@ -1,14 +1,16 @@
-// roll_call.h -- who is missing when a collective is late: asked through the store, which needs no collective.
+// roll_call.h -- who is missing when a collective is late: asked through the store, which needs no
+// collective.
 #pragma once
 
 #include <memory>
 
 #include "shoal/cluster/store_client.h"
-#include "shoal/comm/group_state.h"
+#include "shoal/comm/group_spec.h"
 
 namespace shoal::comm {
 
-// Every rank that waits too long signs in for the call; those that have not after a moment are missing.
+// Every rank that waits too long signs in for the call; those that have not after a moment are
+// missing.
 RollCall make_roll_call(std::shared_ptr<cluster::StoreClient> store);
 
 }  // namespace shoal::comm

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <numeric>
 
-#include <ATen/Functions.h>
+#include <ATen/ops/zeros.h>
 
 #include "shoal/cluster/address.h"
 #include "shoal/cluster/rendezvous.h"
 #include "shoal/comm/backends.h"
 #include "shoal/comm/gloo/gloo.h"
+#include "shoal/comm/group_state.h"
 #include "shoal/comm/local/local.h"
 #include "shoal/comm/mpi/mpi.h"
 #include "shoal/comm/nccl/nccl.h"
@@ -36,7 +37,9 @@ std::string first_line(const std::exception& error) {
   return text.substr(0, text.find('\n'));
 }
 
-c10::intrusive_ptr<c10d::Backend> connect_group(Transport& transport, const GroupSpec& group, bool bare) {
+c10::intrusive_ptr<c10d::Backend> connect_group(Transport& transport,
+                                                const GroupSpec& group,
+                                                bool bare) {
   const Activity doing("connecting group " + group.name);
   const int color = group.ranks.front();
   try {
@@ -45,36 +48,44 @@ c10::intrusive_ptr<c10d::Backend> connect_group(Transport& transport, const Grou
     throw;
   } catch (const std::exception& e) {
     throw PeerLost(format("rank {}: group {} of {} ranks cannot be connected through {}: {}",
-                          group.ranks[static_cast<size_t>(group.rank)],
-                          group.name,
-                          group.size(),
-                          transport.name(),
-                          first_line(e)));
+                          group.ranks[static_cast<size_t>(group.rank)], group.name, group.size(),
+                          transport.name(), first_line(e)));
   }
 }
 
 }  // namespace
+
+WorldOptions world_options(const config::CommConfig& config) {
+  return {.backend = config.backend,
+          .deadline = config.deadline,
+          .rendezvous = config.rendezvous,
+          .interface = config.interface};
+}
 
 class World::Parts {
  public:
   cluster::Membership me;
   WorldOptions options;
   std::optional<cluster::Rendezvous> meeting;
-  std::unique_ptr<Transport> data;     // nullptr: every group has one rank
+  std::unique_ptr<Transport> data;               // nullptr: every group has one rank
   std::unique_ptr<Transport> control_transport;  // where `data` cannot carry CPU tensors
   std::optional<Control> control;
 
   void connect(Backend backend, const cluster::Environment& environment) {
     if (backend == Backend::kLocal) {
       if (me.world_size == 1) return;
-      throw UsageError(format("comm.backend is local, but {} ranks were launched: choose gloo, mpi, nccl or auto", me.world_size));
+      throw UsageError(format(
+          "comm.backend is local, but {} ranks were launched: choose gloo, mpi, nccl or auto",
+          me.world_size));
     }
     if (backend == Backend::kMpi) {
-      data = make_mpi_transport({.rank = me.rank, .world_size = me.world_size, .board = options.board});
+      data = make_mpi_transport(
+          {.rank = me.rank, .world_size = me.world_size, .board = options.board});
       return;
     }
     meeting.emplace(cluster::meet(
-        me, environment, {.patience = options.rendezvous, .interface = options.interface, .board = options.board}));
+        me, environment,
+        {.patience = options.rendezvous, .interface = options.interface, .board = options.board}));
     auto gloo = make_gloo_transport({.store = meeting->store(),
                                      .address = meeting->address(),
                                      .deadline = options.deadline,
@@ -94,9 +105,7 @@ class World::Parts {
   [[nodiscard]] GroupSpec spec_of(const std::string& name, const std::vector<int>& ranks) const {
     const auto self = std::find(ranks.begin(), ranks.end(), me.rank);
     SHOAL_CHECK(self != ranks.end() && std::is_sorted(ranks.begin(), ranks.end()),
-                "group {} must list rank {} and be ascending",
-                name,
-                me.rank);
+                "group {} must list rank {} and be ascending", name, me.rank);
     return {name, ranks, static_cast<int>(self - ranks.begin())};
   }
 
@@ -124,7 +133,8 @@ class World::Parts {
     const bool scales_itself = transport == nullptr || transport->name() != "gloo";
     const int block = scales_itself ? me.world_size : options.control_block;
     const int first = me.rank / block * block;
-    Group neighbours = make_group(transport, "control", range(first, std::min(first + block, me.world_size)));
+    Group neighbours =
+        make_group(transport, "control", range(first, std::min(first + block, me.world_size)));
     std::optional<Group> leaders;
     if (me.world_size > block && me.rank == first) {
       std::vector<int> ranks;
@@ -170,17 +180,22 @@ const cluster::Membership& World::membership() const { return parts_->me; }
 
 std::string World::backend() const { return parts_->data ? parts_->data->name() : "local"; }
 
-c10::DeviceType World::device() const { return parts_->data ? parts_->data->device() : c10::DeviceType::CPU; }
+c10::DeviceType World::device() const {
+  return parts_->data ? parts_->data->device() : c10::DeviceType::CPU;
+}
 
 std::string World::address() const { return parts_->meeting ? parts_->meeting->address() : ""; }
 
-std::string World::store_endpoint() const { return parts_->meeting ? parts_->meeting->endpoint().text() : ""; }
+std::string World::store_endpoint() const {
+  return parts_->meeting ? parts_->meeting->endpoint().text() : "";
+}
 
 Group World::group(const std::string& name, const std::vector<int>& ranks) {
   return parts_->make_group(parts_->data.get(), name, ranks);
 }
 
-c10::intrusive_ptr<c10d::Backend> World::bare_group(const std::string& name, const std::vector<int>& ranks) {
+c10::intrusive_ptr<c10d::Backend> World::bare_group(const std::string& name,
+                                                    const std::vector<int>& ranks) {
   if (ranks.size() == 1 || !parts_->data) return make_local_backend();
   return connect_group(*parts_->data, parts_->spec_of(name, ranks), /*bare=*/true);
 }
@@ -201,13 +216,15 @@ std::vector<std::string> World::hosts() {
   const at::Tensor table = at::zeros({size(), kWidth}, at::kLong);
   const std::string mine = cluster::host_name().substr(0, kWidth);
   for (size_t i = 0; i < mine.size(); ++i) {
-    table.mutable_data_ptr<int64_t>()[static_cast<size_t>(rank() * kWidth) + i] = static_cast<unsigned char>(mine[i]);
+    table.mutable_data_ptr<int64_t>()[static_cast<size_t>(rank() * kWidth) + i] =
+        static_cast<unsigned char>(mine[i]);
   }
   control().all_reduce(table, Reduce::kSum, "host names");
   std::vector<std::string> names(static_cast<size_t>(size()));
   for (size_t row = 0; row < names.size(); ++row) {
     const int64_t* letters = table.const_data_ptr<int64_t>() + row * kWidth;
-    for (int64_t i = 0; i < kWidth && letters[i] != 0; ++i) names[row] += static_cast<char>(letters[i]);
+    for (int64_t i = 0; i < kWidth && letters[i] != 0; ++i)
+      names[row] += static_cast<char>(letters[i]);
   }
   return names;
 }

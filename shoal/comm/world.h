@@ -4,9 +4,9 @@
 //   Group all = world->group("all", ranks);
 //   world->control().barrier("ready");
 //
-// join() blocks until every rank has arrived. Groups are made by all ranks together, in the same order. Destroy the
-// groups before the world; leave() then waits for the others, so that rank 0 does not take the store away from them.
-// One World per process; used by one thread at a time.
+// join() blocks until every rank has arrived. Groups are made by all ranks together, in the same
+// order. Destroy the groups before the world; leave() then waits for the others, so that rank 0
+// does not take the store away from them. One World per process; used by one thread at a time.
 #pragma once
 
 #include <memory>
@@ -32,13 +32,16 @@ namespace shoal::comm {
 
 struct WorldOptions {
   config::Backend backend = config::Backend::kAuto;
-  Duration deadline = std::chrono::minutes(10);    // of a collective
-  Duration rendezvous = std::chrono::minutes(5);   // for all ranks to arrive
-  std::optional<std::string> interface;            // name or address; none = the one that reaches rank 0
-  CallListener* listener = nullptr;                // outlives the world
-  ActivityBoard* board = nullptr;                  // outlives the world
+  Duration deadline = std::chrono::minutes(10);   // of a collective
+  Duration rendezvous = std::chrono::minutes(5);  // for all ranks to arrive
+  std::optional<std::string> interface;  // name or address; none = the one that reaches rank 0
+  CallListener* listener = nullptr;      // outlives the world
+  ActivityBoard* board = nullptr;        // outlives the world
   int control_block = Control::kBlock;
 };
+
+// What a config says about communication; the rest stays at its default.
+WorldOptions world_options(const config::CommConfig& config);
 
 class World {
  public:
@@ -46,7 +49,8 @@ class World {
                                      const cluster::Environment& environment,
                                      const WorldOptions& options);
 
-  // One rank of a job that does not exist: calls are announced to the listener and complete at once.
+  // One rank of a job that does not exist: calls are announced to the listener and complete at
+  // once.
   static std::unique_ptr<World> record(int rank, int world_size, CallListener* listener);
 
   World(const World&) = delete;
@@ -61,12 +65,14 @@ class World {
   [[nodiscard]] std::string address() const;         // this rank listens on; empty when it does not
   [[nodiscard]] std::string store_endpoint() const;  // of rank 0's store; empty without one
 
-  // A group of the ranks in `ranks` (ascending, this one among them). Called by every rank of the job at the same
-  // point, each with the group it belongs to: the groups partition the job.
+  // A group of the ranks in `ranks` (ascending, this one among them). Called by every rank of the
+  // job at the same point, each with the group it belongs to: the groups partition the job.
   Group group(const std::string& name, const std::vector<int>& ranks);
 
-  // What the library underneath offers for the same ranks, without what comm/ adds: to measure the difference.
-  c10::intrusive_ptr<c10d::Backend> bare_group(const std::string& name, const std::vector<int>& ranks);
+  // What the library underneath offers for the same ranks, without what comm/ adds: to measure the
+  // difference.
+  c10::intrusive_ptr<c10d::Backend> bare_group(const std::string& name,
+                                               const std::vector<int>& ranks);
 
   Control& control();
 

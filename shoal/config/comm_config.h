@@ -22,6 +22,7 @@ inline constexpr std::array kNames<Backend> = {
 struct CommConfig {
   Backend backend = Backend::kAuto;
   Duration deadline = std::chrono::minutes(10);
+  Duration rendezvous = std::chrono::minutes(5);
   std::optional<std::string> interface = std::nullopt;
 
   template <class Self, class Visit>
@@ -33,6 +34,9 @@ struct CommConfig {
     visit("deadline", self.deadline,
           "how long a collective may take before its peers are declared lost",
           between(std::chrono::seconds(1), std::chrono::seconds(7 * 24 * 3600)));
+    visit("rendezvous", self.rendezvous,
+          "how long the ranks of a job may take to arrive before the missing ones are named",
+          between(std::chrono::seconds(1), std::chrono::seconds(24 * 3600)));
     visit("interface", self.interface,
           "network interface or address that ranks listen on and talk through; auto: the one that "
           "reaches rank 0",

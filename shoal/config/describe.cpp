@@ -11,11 +11,11 @@ namespace {
 
 constexpr std::string_view kMarkdownHead = R"(# Config keys
 
-<!-- Generated: `shoal config docs > docs/config.md`. Do not edit; edit the `fields()` lists in shoal/config. -->
+<!-- Generated from the `fields()` lists in shoal/config by `shoal config docs > docs/config.md`. -->
 
-One YAML file describes a run; `--set key=value` changes single keys of it. What is not written has the
-default below. `auto` means: chosen by shoal. `shoal config check FILE` prints what a file comes to, and
-`shoal config help KEY` prints one entry of this page.
+One YAML file describes a run; `--set key=value` changes single keys of it. What is not written has
+the default below. `auto` means: chosen by shoal. `shoal config check FILE` prints what a file comes
+to, and `shoal config help KEY` prints one entry of this page.
 
 Editors complete and check keys with the schema beside this page, from a first line such as
 `# yaml-language-server: $schema=../docs/config.schema.json`.

@@ -9,9 +9,7 @@
 namespace shoal::config {
 namespace {
 
-std::string_view section_of(std::string_view key) {
-  return key.substr(0, key.find('.'));
-}
+std::string_view section_of(std::string_view key) { return key.substr(0, key.find('.')); }
 
 // A file for another version means other things by its keys: what else seems wrong is not worth
 // telling.

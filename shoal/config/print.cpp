@@ -43,12 +43,8 @@ std::vector<Difference> diff(const RunConfig& before, const RunConfig& after) {
   return diff(table_of(before), table_of(after));
 }
 
-bool operator==(const RunConfig& a, const RunConfig& b) {
-  return diff(a, b).empty();
-}
+bool operator==(const RunConfig& a, const RunConfig& b) { return diff(a, b).empty(); }
 
-Hash128 hash(const RunConfig& config) {
-  return xxh3_128(to_yaml(config));
-}
+Hash128 hash(const RunConfig& config) { return xxh3_128(to_yaml(config)); }
 
 }  // namespace shoal::config

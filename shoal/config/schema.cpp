@@ -33,9 +33,7 @@ Json to_json(const YamlNode& node) {
 }
 
 // A value as write_value wrote it, as JSON.
-Json to_json(const std::string& yaml) {
-  return to_json(parse_yaml(yaml, "").root);
-}
+Json to_json(const std::string& yaml) { return to_json(parse_yaml(yaml, "").root); }
 
 Json choices_schema(const Shape& shape) {
   Json names = Json::array();

@@ -117,17 +117,11 @@ Verdict read_value(const YamlNode& node, bool& out) {
   return refusal;
 }
 
-Verdict read_value(const YamlNode& node, int& out) {
-  return read_integer(node, out);
-}
+Verdict read_value(const YamlNode& node, int& out) { return read_integer(node, out); }
 
-Verdict read_value(const YamlNode& node, int64_t& out) {
-  return read_integer(node, out);
-}
+Verdict read_value(const YamlNode& node, int64_t& out) { return read_integer(node, out); }
 
-Verdict read_value(const YamlNode& node, uint64_t& out) {
-  return read_integer(node, out);
-}
+Verdict read_value(const YamlNode& node, uint64_t& out) { return read_integer(node, out); }
 
 Verdict read_value(const YamlNode& node, double& out) {
   if (node.quoted) return refuse_quotes(node, "a number");
@@ -190,21 +184,13 @@ Verdict read_choice(const YamlNode& node, const std::vector<std::string_view>& n
   return refusal;
 }
 
-std::string write_value(bool value) {
-  return value ? "true" : "false";
-}
+std::string write_value(bool value) { return value ? "true" : "false"; }
 
-std::string write_value(int value) {
-  return std::to_string(value);
-}
+std::string write_value(int value) { return std::to_string(value); }
 
-std::string write_value(int64_t value) {
-  return std::to_string(value);
-}
+std::string write_value(int64_t value) { return std::to_string(value); }
 
-std::string write_value(uint64_t value) {
-  return std::to_string(value);
-}
+std::string write_value(uint64_t value) { return std::to_string(value); }
 
 std::string write_value(double value) {
   std::array<char, 32> buffer{};
@@ -236,9 +222,7 @@ std::string write_value(const std::string& value) {
   return quoted + "\"";
 }
 
-std::string write_value(Duration value) {
-  return format_duration(value);
-}
+std::string write_value(Duration value) { return format_duration(value); }
 
 std::string write_value(Bytes value) {
   constexpr std::array<std::string_view, 6> kUnits = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};

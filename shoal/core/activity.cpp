@@ -6,8 +6,10 @@
 namespace shoal {
 namespace {
 
-// Which line the current thread writes. Thread-local, not global: a thread can only reach its own seat.
-thread_local ActivityBoard::Seat* current_seat = nullptr;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+// Which line the current thread writes. Thread-local, not global: a thread can only reach its own
+// seat.
+thread_local ActivityBoard::Seat* current_seat =
+    nullptr;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
 
 }  // namespace
 
@@ -36,7 +38,8 @@ std::vector<ActivityBoard::Line> ActivityBoard::snapshot() const {
   lines.reserve(seats_.size());
   for (const Seat* seat : seats_) {
     const std::lock_guard seat_lock(seat->mutex_);
-    lines.push_back({seat->thread_, {seat->text_.bytes.data(), seat->text_.size}, seat->text_.since});
+    lines.push_back(
+        {seat->thread_, {seat->text_.bytes.data(), seat->text_.size}, seat->text_.since});
   }
   return lines;
 }

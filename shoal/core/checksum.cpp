@@ -1,7 +1,8 @@
 #include "shoal/core/checksum.h"
 
-#include <isa-l/crc.h>
 #include <xxhash.h>
+
+#include <isa-l/crc.h>
 
 #include "shoal/core/format.h"
 

@@ -1,6 +1,7 @@
 // checksum.h -- CRC32C guards bytes on disk and on the wire; XXH3 names content.
 //
-// Neither resists an attacker: what must be proven to come from a peer carries a MAC (cluster/secret.h).
+// Neither resists an attacker: what must be proven to come from a peer carries a MAC
+// (cluster/secret.h).
 #pragma once
 
 #include <cstdint>

@@ -62,14 +62,17 @@ class BugError : public Error {
 // "No space left on device (errno 28)"
 std::string describe_errno(int error_number);
 
-[[noreturn]] void throw_bug(const char* file, int line, const char* condition, const std::string& message);
+[[noreturn]] void throw_bug(const char* file,
+                            int line,
+                            const char* condition,
+                            const std::string& message);
 
 }  // namespace shoal
 
 // States what the code around it relies on. Never for user input: that deserves a typed error.
-#define SHOAL_CHECK(condition, ...)                                                      \
-  do {                                                                                   \
-    if (!(condition)) {                                                                  \
+#define SHOAL_CHECK(condition, ...)                                                     \
+  do {                                                                                  \
+    if (!(condition)) {                                                                 \
       ::shoal::throw_bug(__FILE__, __LINE__, #condition, ::shoal::format(__VA_ARGS__)); \
-    }                                                                                    \
+    }                                                                                   \
   } while (false)

@@ -104,8 +104,8 @@ std::string read_file(const fs::path& path, size_t max_bytes) {
   if (::fstat(fd.get(), &status) != 0) throw_file_error("inspect", path);
   if (!S_ISREG(status.st_mode)) throw DataError(format("{} is not a regular file", path.string()));
   if (static_cast<uint64_t>(status.st_size) > max_bytes) {
-    throw DataError(format(
-        "{} has {} bytes, but at most {} are accepted here", path.string(), status.st_size, max_bytes));
+    throw DataError(format("{} has {} bytes, but at most {} are accepted here", path.string(),
+                           status.st_size, max_bytes));
   }
   std::string content(static_cast<size_t>(status.st_size), '\0');
   size_t filled = 0;

@@ -1,6 +1,7 @@
 // files.h -- reading whole files with a limit, and writing them so that no reader sees half of one.
 //
-// Every failure is a DataError that names the path and the reason. Files are created with mode 0640.
+// Every failure is a DataError that names the path and the reason. Files are created with mode
+// 0640.
 #pragma once
 
 #include <cstddef>
@@ -31,17 +32,19 @@ class UniqueFd {
 
 constexpr unsigned kFileMode = 0640;
 
-// The whole of a regular file. Larger than max_bytes is an error, checked before anything is allocated.
+// The whole of a regular file. Larger than max_bytes is an error, checked before anything is
+// allocated.
 std::string read_file(const std::filesystem::path& path, size_t max_bytes);
 
-// Replaces `path` in one step: after a crash at any moment a reader finds the old content or the new,
-// never a mixture. Temporary file beside it, fdatasync, rename, fsync of the directory.
+// Replaces `path` in one step: after a crash at any moment a reader finds the old content or the
+// new, never a mixture. Temporary file beside it, fdatasync, rename, fsync of the directory.
 void write_file_atomically(const std::filesystem::path& path,
                            std::string_view content,
                            unsigned mode = kFileMode);
 
-// Like write_file_atomically, but keeps an existing file. Returns whether this call created it, so that
-// of several processes racing to create one file exactly one succeeds and the others read its content.
+// Like write_file_atomically, but keeps an existing file. Returns whether this call created it, so
+// that of several processes racing to create one file exactly one succeeds and the others read its
+// content.
 bool create_file_once(const std::filesystem::path& path,
                       std::string_view content,
                       unsigned mode = kFileMode);

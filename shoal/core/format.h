@@ -2,9 +2,9 @@
 //
 //   format("rank {} of {} waited {:.1f} s", rank, size, seconds)
 //
-// The pattern language is fmt's. Only format.cpp includes fmt: libtorch ships another version of its
-// headers, so a file above the torch line that included fmt itself would mix the two.
-// A wrong pattern never throws: it comes back as text that shows the pattern and what is wrong with it.
+// The pattern language is fmt's. Only format.cpp includes fmt: libtorch ships another version of
+// its headers, so a file above the torch line that included fmt itself would mix the two. A wrong
+// pattern never throws: it comes back as text that shows the pattern and what is wrong with it.
 #pragma once
 
 #include <concepts>
@@ -20,17 +20,17 @@ class FormatArgument {
  public:
   using Value = std::variant<bool, int64_t, uint64_t, double, std::string_view>;
 
-  FormatArgument(bool value) : value_(value) {}          // NOLINT(google-explicit-constructor)
-  FormatArgument(const char* text)                       // NOLINT(google-explicit-constructor)
+  FormatArgument(bool value) : value_(value) {}  // NOLINT(google-explicit-constructor)
+  FormatArgument(const char* text)               // NOLINT(google-explicit-constructor)
       : value_(std::string_view(text)) {}
   FormatArgument(std::string_view text) : value_(text) {}  // NOLINT(google-explicit-constructor)
-  FormatArgument(const std::string& text)                // NOLINT(google-explicit-constructor)
+  FormatArgument(const std::string& text)                  // NOLINT(google-explicit-constructor)
       : value_(std::string_view(text)) {}
-  FormatArgument(std::signed_integral auto number)       // NOLINT(google-explicit-constructor)
+  FormatArgument(std::signed_integral auto number)  // NOLINT(google-explicit-constructor)
       : value_(static_cast<int64_t>(number)) {}
-  FormatArgument(std::unsigned_integral auto number)     // NOLINT(google-explicit-constructor)
+  FormatArgument(std::unsigned_integral auto number)  // NOLINT(google-explicit-constructor)
       : value_(static_cast<uint64_t>(number)) {}
-  FormatArgument(std::floating_point auto number)        // NOLINT(google-explicit-constructor)
+  FormatArgument(std::floating_point auto number)  // NOLINT(google-explicit-constructor)
       : value_(static_cast<double>(number)) {}
 
   [[nodiscard]] const Value& value() const { return value_; }

@@ -4,8 +4,8 @@
 //   log::info("mesh {}", mesh.describe());      // rank 0 only, unless all_ranks is set
 //   log::warn("{} is slow", host);              // every rank, with the rank in front
 //
-// The logger is the only process-wide object of shoal. configure() is called once, before other threads
-// start; the rest may be called from any thread. Metrics do not go through here.
+// The logger is the only process-wide object of shoal. configure() is called once, before other
+// threads start; the rest may be called from any thread. Metrics do not go through here.
 #pragma once
 
 #include <string>

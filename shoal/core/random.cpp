@@ -20,8 +20,9 @@ uint32_t high_half(uint64_t value) { return static_cast<uint32_t>(value >> 32); 
 
 float to_uniform(uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24F; }
 
-// One normal from the lane's half of the block: lanes 0 and 1 are the cosine and sine of one pair of
-// uniforms, 2 and 3 of the other. In double, so that the result does not hang on a libm's float rounding.
+// One normal from the lane's half of the block: lanes 0 and 1 are the cosine and sine of one pair
+// of uniforms, 2 and 3 of the other. In double, so that the result does not hang on a libm's float
+// rounding.
 float to_normal(const std::array<uint32_t, 4>& bits, uint64_t lane) {
   const uint64_t pair = lane & ~uint64_t{1};
   const double radius_bits = (static_cast<double>(bits[pair]) + 1.0) * 0x1p-32;  // (0, 1]
@@ -64,12 +65,17 @@ Random::Random(uint64_t seed, RandomStream stream, std::string_view name) {
 }
 
 std::array<uint32_t, 4> Random::bits(uint64_t block) const {
-  return philox_block({low_half(block), high_half(block), counter_high_[0], counter_high_[1]}, key_);
+  return philox_block({low_half(block), high_half(block), counter_high_[0], counter_high_[1]},
+                      key_);
 }
 
-float Random::uniform(uint64_t index) const { return to_uniform(bits(index / kLanes)[index % kLanes]); }
+float Random::uniform(uint64_t index) const {
+  return to_uniform(bits(index / kLanes)[index % kLanes]);
+}
 
-float Random::normal(uint64_t index) const { return to_normal(bits(index / kLanes), index % kLanes); }
+float Random::normal(uint64_t index) const {
+  return to_normal(bits(index / kLanes), index % kLanes);
+}
 
 void Random::fill_uniform(std::span<float> out, uint64_t first) const {
   fill(*this, out, first, [](const auto& bits, uint64_t lane) { return to_uniform(bits[lane]); });

@@ -4,9 +4,9 @@
 //   weights.uniform(17);                  // the 18th number, the same on every rank and layout
 //   weights.fill_normal(shard, first);    // elements first, first + 1, ... of the logical tensor
 //
-// Philox4x32-10: (seed, stream, name) make the key, the element's global index makes the counter, so a
-// rank can compute any slice without computing what lies before it. No state, no order of calls.
-// Immutable; share freely between threads.
+// Philox4x32-10: (seed, stream, name) make the key, the element's global index makes the counter,
+// so a rank can compute any slice without computing what lies before it. No state, no order of
+// calls. Immutable; share freely between threads.
 #pragma once
 
 #include <array>

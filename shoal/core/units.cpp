@@ -70,7 +70,10 @@ std::optional<int64_t> parse_scaled(std::string_view text, const std::array<Unit
   return static_cast<int64_t>(value);
 }
 
-std::string format_scaled(double value, double step, std::initializer_list<const char*> units, int digits) {
+std::string format_scaled(double value,
+                          double step,
+                          std::initializer_list<const char*> units,
+                          int digits) {
   const char* unit = *units.begin();
   double scaled = value;
   for (const char* candidate : units) {
@@ -87,11 +90,13 @@ std::string format_scaled(double value, double step, std::initializer_list<const
 std::optional<int64_t> parse_bytes(std::string_view text) { return parse_scaled(text, kByteUnits); }
 
 std::string format_bytes(int64_t bytes) {
-  return format_scaled(
-      static_cast<double>(bytes), 1024, {" B", " KiB", " MiB", " GiB", " TiB", " PiB"}, 2);
+  return format_scaled(static_cast<double>(bytes), 1024,
+                       {" B", " KiB", " MiB", " GiB", " TiB", " PiB"}, 2);
 }
 
-std::optional<int64_t> parse_count(std::string_view text) { return parse_scaled(text, kCountUnits); }
+std::optional<int64_t> parse_count(std::string_view text) {
+  return parse_scaled(text, kCountUnits);
+}
 
 std::string format_count(int64_t count) {
   return format_scaled(static_cast<double>(count), 1000, {"", "k", "M", "G", "T"}, 1);

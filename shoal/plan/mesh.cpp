@@ -8,8 +8,8 @@
 namespace shoal::plan {
 namespace {
 
-constexpr std::array<std::string_view, kNumAxes> kAxisNames = {
-    "dp_replicate", "dp_shard", "cp", "pp", "tp", "ep"};
+constexpr std::array<std::string_view, kNumAxes> kAxisNames = {"dp_replicate", "dp_shard", "cp",
+                                                               "pp",           "tp",       "ep"};
 
 }  // namespace
 
@@ -40,15 +40,18 @@ Mesh::Mesh(std::vector<Dimension> dimensions)
     const auto [axis, size] = dimensions_[i];
     const std::string_view name = axis_name(axis);
     if (axis == Axis::kEp) {
-      throw UsageError("mesh axis ep is reserved for expert parallelism, which this version does not have");
+      throw UsageError(
+          "mesh axis ep is reserved for expert parallelism, which this version does not have");
     }
     if (seen.contains(axis)) {
       throw UsageError(format("mesh axis {} is listed twice: give each axis once", name));
     }
-    if (size < 1) throw UsageError(format("mesh axis {} has size {}, but needs at least 1", name, size));
+    if (size < 1)
+      throw UsageError(format("mesh axis {} has size {}, but needs at least 1", name, size));
     if (size > kMaxRanks / num_ranks_) {
-      throw UsageError(format(
-          "mesh axis {} of size {} makes more than {} ranks: choose smaller degrees", name, size, kMaxRanks));
+      throw UsageError(
+          format("mesh axis {} of size {} makes more than {} ranks: choose smaller degrees", name,
+                 size, kMaxRanks));
     }
     seen = seen.with(axis);
     strides_[i] = num_ranks_;
@@ -67,22 +70,20 @@ int Mesh::size(AxisSet axes) const {
 std::vector<int> Mesh::coordinate(int rank) const {
   SHOAL_CHECK(rank >= 0 && rank < num_ranks_, "rank {} in a mesh of {}", rank, num_ranks_);
   std::vector<int> result(dimensions_.size());
-  for (size_t i = 0; i < dimensions_.size(); ++i) result[i] = rank / strides_[i] % dimensions_[i].size;
+  for (size_t i = 0; i < dimensions_.size(); ++i)
+    result[i] = rank / strides_[i] % dimensions_[i].size;
   return result;
 }
 
 int Mesh::rank_at(const std::vector<int>& coordinate) const {
   SHOAL_CHECK(coordinate.size() == dimensions_.size(),
-              "a coordinate of {} entries in a mesh of {} axes",
-              coordinate.size(),
+              "a coordinate of {} entries in a mesh of {} axes", coordinate.size(),
               dimensions_.size());
   int rank = 0;
   for (size_t i = 0; i < dimensions_.size(); ++i) {
     SHOAL_CHECK(coordinate[i] >= 0 && coordinate[i] < dimensions_[i].size,
-                "coordinate {} on axis {} of size {}",
-                coordinate[i],
-                axis_name(dimensions_[i].axis),
-                dimensions_[i].size);
+                "coordinate {} on axis {} of size {}", coordinate[i],
+                axis_name(dimensions_[i].axis), dimensions_[i].size);
     rank += coordinate[i] * strides_[i];
   }
   return rank;
@@ -100,9 +101,13 @@ int Mesh::index_within(int rank, AxisSet axes, bool inside) const {
   return index;
 }
 
-int Mesh::position(int rank, AxisSet axes) const { return index_within(rank, axes, /*inside=*/true); }
+int Mesh::position(int rank, AxisSet axes) const {
+  return index_within(rank, axes, /*inside=*/true);
+}
 
-int Mesh::group_index(int rank, AxisSet axes) const { return index_within(rank, axes, /*inside=*/false); }
+int Mesh::group_index(int rank, AxisSet axes) const {
+  return index_within(rank, axes, /*inside=*/false);
+}
 
 int Mesh::lowest_rank(int group, AxisSet axes) const {
   SHOAL_CHECK(group >= 0 && group < num_groups(axes), "group {} of {}", group, num_groups(axes));
@@ -118,13 +123,15 @@ int Mesh::lowest_rank(int group, AxisSet axes) const {
 std::vector<int> Mesh::peers(int rank, AxisSet axes) const {
   std::vector<int> result = {lowest_rank(group_index(rank, axes), axes)};
   result.reserve(static_cast<size_t>(size(axes)));
-  // Each axis, outermost first, multiplies the list: every rank so far is followed by its row along it.
+  // Each axis, outermost first, multiplies the list: every rank so far is followed by its row along
+  // it.
   for (size_t i = 0; i < dimensions_.size(); ++i) {
     if (!axes.contains(dimensions_[i].axis)) continue;
     std::vector<int> grown;
     grown.reserve(result.capacity());
     for (const int base : result) {
-      for (int step = 0; step < dimensions_[i].size; ++step) grown.push_back(base + step * strides_[i]);
+      for (int step = 0; step < dimensions_[i].size; ++step)
+        grown.push_back(base + step * strides_[i]);
     }
     result = std::move(grown);
   }
@@ -137,7 +144,8 @@ std::string Mesh::describe() const {
     if (!text.empty()) text += " x ";
     text += format("{} {}", axis_name(axis), size);
   }
-  return text.empty() ? "1 rank" : format("{} = {} rank{}", text, num_ranks_, num_ranks_ == 1 ? "" : "s");
+  return text.empty() ? "1 rank"
+                      : format("{} = {} rank{}", text, num_ranks_, num_ranks_ == 1 ? "" : "s");
 }
 
 }  // namespace shoal::plan

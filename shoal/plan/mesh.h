@@ -7,10 +7,12 @@
 //   const Mesh mesh({{Axis::kPp, 2}, {Axis::kDpShard, 2}, {Axis::kTp, 2}});
 //   mesh.coordinate(5)                            // {1, 0, 1}
 //   mesh.peers(5, Axis::kDpShard)                 // {5, 7}
-//   mesh.peers(5, {Axis::kPp, Axis::kTp})         // {0, 1, 4, 5}: a product of axes is one group too
+//   mesh.peers(5, {Axis::kPp, Axis::kTp})         // {0, 1, 4, 5}: a product of axes is one group
+//   too
 //
-// An axis that is not listed has size 1: every rank is alone on it. Pure arithmetic: no sockets, no torch,
-// no globals; comm/mesh_groups.h turns peers into communicators. Immutable; share freely between threads.
+// An axis that is not listed has size 1: every rank is alone on it. Pure arithmetic: no sockets, no
+// torch, no globals; comm/mesh_groups.h turns peers into communicators. Immutable; share freely
+// between threads.
 #pragma once
 
 #include <cstdint>
@@ -55,7 +57,9 @@ class AxisSet {
   [[nodiscard]] std::string name() const;  // "dp_shard+cp", in the order of enum Axis
 
  private:
-  static constexpr uint8_t bit(Axis axis) { return static_cast<uint8_t>(1U << static_cast<unsigned>(axis)); }
+  static constexpr uint8_t bit(Axis axis) {
+    return static_cast<uint8_t>(1U << static_cast<unsigned>(axis));
+  }
 
   uint8_t bits_ = 0;
 };
@@ -67,7 +71,8 @@ class Mesh {
     int size;
   };
 
-  // Throws UsageError for a repeated or reserved axis, a size below 1, or more than kMaxRanks ranks.
+  // Throws UsageError for a repeated or reserved axis, a size below 1, or more than kMaxRanks
+  // ranks.
   explicit Mesh(std::vector<Dimension> dimensions);
 
   static constexpr int kMaxRanks = 1 << 20;
@@ -95,7 +100,8 @@ class Mesh {
   [[nodiscard]] std::string describe() const;  // "pp 2 x dp_shard 2 x tp 2 = 8 ranks"
 
  private:
-  // Row-major index of the rank's coordinate, counted over the dimensions inside (or outside) the set.
+  // Row-major index of the rank's coordinate, counted over the dimensions inside (or outside) the
+  // set.
   [[nodiscard]] int index_within(int rank, AxisSet axes, bool inside) const;
 
   std::vector<Dimension> dimensions_;

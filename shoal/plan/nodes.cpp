@@ -14,7 +14,8 @@ Nodes::Nodes(const std::vector<int>& ranks_on_node) : first_rank_{0} {
 }
 
 Nodes Nodes::uniform(int num_ranks, int ranks_per_node) {
-  SHOAL_CHECK(num_ranks >= 1 && ranks_per_node >= 1, "{} ranks, {} per node", num_ranks, ranks_per_node);
+  SHOAL_CHECK(num_ranks >= 1 && ranks_per_node >= 1, "{} ranks, {} per node", num_ranks,
+              ranks_per_node);
   std::vector<int> ranks_on_node(static_cast<size_t>(num_ranks / ranks_per_node), ranks_per_node);
   if (num_ranks % ranks_per_node != 0) ranks_on_node.push_back(num_ranks % ranks_per_node);
   return Nodes(ranks_on_node);
@@ -37,7 +38,8 @@ int max_nodes_per_group(const Mesh& mesh, AxisSet axes, const Nodes& nodes) {
   for (int group = 0; group < mesh.num_groups(axes); ++group) {
     int touched = 0;
     int previous = -1;
-    for (const int rank : mesh.peers(mesh.lowest_rank(group, axes), axes)) {  // ascending, so nodes ascend too
+    for (const int rank :
+         mesh.peers(mesh.lowest_rank(group, axes), axes)) {  // ascending, so nodes ascend too
       const int node = nodes.node_of(rank);
       touched += node != previous ? 1 : 0;
       previous = node;
@@ -47,7 +49,9 @@ int max_nodes_per_group(const Mesh& mesh, AxisSet axes, const Nodes& nodes) {
   return most;
 }
 
-std::optional<std::pair<int, int>> crossing_pair(const Mesh& mesh, AxisSet axes, const Nodes& nodes) {
+std::optional<std::pair<int, int>> crossing_pair(const Mesh& mesh,
+                                                 AxisSet axes,
+                                                 const Nodes& nodes) {
   for (int group = 0; group < mesh.num_groups(axes); ++group) {
     const std::vector<int> ranks = mesh.peers(mesh.lowest_rank(group, axes), axes);
     for (const int rank : ranks) {
@@ -58,23 +62,16 @@ std::optional<std::pair<int, int>> crossing_pair(const Mesh& mesh, AxisSet axes,
 }
 
 void require_inside_nodes(const Mesh& mesh, AxisSet axes, const Nodes& nodes) {
-  SHOAL_CHECK(mesh.num_ranks() == nodes.num_ranks(),
-              "a mesh of {} ranks on nodes with {}",
-              mesh.num_ranks(),
-              nodes.num_ranks());
+  SHOAL_CHECK(mesh.num_ranks() == nodes.num_ranks(), "a mesh of {} ranks on nodes with {}",
+              mesh.num_ranks(), nodes.num_ranks());
   const auto pair = crossing_pair(mesh, axes, nodes);
   if (!pair) return;
   throw UsageError(format(
-      "{} = {} would make ranks {} and {} talk across nodes {} and {}, but {} must stay inside a node: "
+      "{} = {} would make ranks {} and {} talk across nodes {} and {}, but {} must stay inside a "
+      "node: "
       "choose a degree that divides the {} ranks of a node, or place more ranks on each node",
-      axes.name(),
-      mesh.size(axes),
-      pair->first,
-      pair->second,
-      nodes.node_of(pair->first),
-      nodes.node_of(pair->second),
-      axes.name(),
-      nodes.ranks_on(nodes.node_of(pair->first))));
+      axes.name(), mesh.size(axes), pair->first, pair->second, nodes.node_of(pair->first),
+      nodes.node_of(pair->second), axes.name(), nodes.ranks_on(nodes.node_of(pair->first))));
 }
 
 }  // namespace shoal::plan

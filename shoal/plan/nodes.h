@@ -1,10 +1,11 @@
 // nodes.h -- which node each rank runs on, and which groups of a mesh cross node borders.
 //
 //   const Nodes nodes = Nodes::uniform(/*num_ranks=*/16, /*ranks_per_node=*/8);
-//   require_inside_nodes(mesh, Axis::kTp, nodes);       // UsageError when a tp group would leave its node
+//   require_inside_nodes(mesh, Axis::kTp, nodes);       // UsageError when a tp group would leave
+//   its node
 //
-// Ranks are numbered node by node, as every launcher does by default; nodes may hold unequal numbers.
-// Pure arithmetic. Immutable; share freely between threads.
+// Ranks are numbered node by node, as every launcher does by default; nodes may hold unequal
+// numbers. Pure arithmetic. Immutable; share freely between threads.
 #pragma once
 
 #include <optional>
@@ -33,7 +34,9 @@ class Nodes {
 };
 
 // Two ranks of one group that run on different nodes: the first such pair, or nothing.
-std::optional<std::pair<int, int>> crossing_pair(const Mesh& mesh, AxisSet axes, const Nodes& nodes);
+std::optional<std::pair<int, int>> crossing_pair(const Mesh& mesh,
+                                                 AxisSet axes,
+                                                 const Nodes& nodes);
 
 // The most nodes any group along these axes touches: 1 means that it never leaves a node.
 int max_nodes_per_group(const Mesh& mesh, AxisSet axes, const Nodes& nodes);

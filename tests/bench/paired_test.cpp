@@ -26,7 +26,8 @@ TEST(Quartiles, AreLinearBetweenNeighbours) {
 }
 
 TEST(Paired, FindsTheRatioAndTheDifference) {
-  const Paired result = measure_paired({.a = [] { spin(2e-3); }, .b = [] { spin(1e-3); }, .calls = 1});
+  const Paired result =
+      measure_paired({.a = [] { spin(2e-3); }, .b = [] { spin(1e-3); }, .calls = 1});
   EXPECT_NEAR(result.ratio.median, 2.0, 0.2);
   EXPECT_NEAR(result.added_seconds.median, 1e-3, 2e-4);
 }
@@ -34,7 +35,8 @@ TEST(Paired, FindsTheRatioAndTheDifference) {
 TEST(Paired, ADisturbanceOfSomeRoundsDoesNotMoveTheMedian) {
   int round = 0;
   const auto disturbed = [&] { spin(++round % 4 == 0 ? 8e-3 : 1e-3); };
-  const Paired result = measure_paired({.a = disturbed, .b = [] { spin(1e-3); }, .rounds = 41, .calls = 1});
+  const Paired result =
+      measure_paired({.a = disturbed, .b = [] { spin(1e-3); }, .rounds = 41, .calls = 1});
   EXPECT_NEAR(result.ratio.median, 1.0, 0.1);
 }
 

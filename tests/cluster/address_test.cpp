@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "shoal/core/error.h"
+
 #include "tests/support/error_text.h"
 
 namespace shoal::cluster {
@@ -39,7 +40,8 @@ TEST(Address, InterfacesAreFoundByNameOrAddress) {
   EXPECT_EQ(address_of_interface("lo"), "127.0.0.1");
   EXPECT_EQ(address_of_interface("127.0.0.1"), "127.0.0.1");
   EXPECT_THAT(tests::error_text<UsageError>([] { address_of_interface("ib7"); }),
-              ::testing::AllOf(HasSubstr("comm.interface is 'ib7'"), HasSubstr("choose one of lo (127.0.0.1)")));
+              ::testing::AllOf(HasSubstr("comm.interface is 'ib7'"),
+                               HasSubstr("choose one of lo (127.0.0.1)")));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "shoal/core/error.h"
+
 #include "tests/support/error_text.h"
 
 namespace shoal::cluster {
@@ -19,7 +20,8 @@ TEST(Hostlist, ExpandsWhatSlurmWrites) {
   EXPECT_THAT(expand_hostlist("login"), ElementsAre("login"));
   EXPECT_THAT(expand_hostlist("n[1-3,07],gpu-a"), ElementsAre("n1", "n2", "n3", "n07", "gpu-a"));
   EXPECT_THAT(expand_hostlist("x[08-11]"), ElementsAre("x08", "x09", "x10", "x11"));
-  EXPECT_THAT(expand_hostlist("r[1-2]n[0-1]-ib"), ElementsAre("r1n0-ib", "r1n1-ib", "r2n0-ib", "r2n1-ib"));
+  EXPECT_THAT(expand_hostlist("r[1-2]n[0-1]-ib"),
+              ElementsAre("r1n0-ib", "r1n1-ib", "r2n0-ib", "r2n1-ib"));
   EXPECT_EQ(expand_hostlist("nid[000001-016384]").size(), 16384U);
 }
 
@@ -30,15 +32,19 @@ TEST(Hostlist, RefusesWhatIsNotAList) {
 }
 
 TEST(Hostlist, RefusesBombs) {
-  EXPECT_THAT(error_text<UsageError>([] { expand_hostlist("n[0-9999999]"); }), HasSubstr("million"));
-  EXPECT_THAT(error_text<UsageError>([] { expand_hostlist("n[0-9999][0-9999][0-9999]"); }), HasSubstr("million"));
+  EXPECT_THAT(error_text<UsageError>([] { expand_hostlist("n[0-9999999]"); }),
+              HasSubstr("million"));
+  EXPECT_THAT(error_text<UsageError>([] { expand_hostlist("n[0-9999][0-9999][0-9999]"); }),
+              HasSubstr("million"));
 }
 
 TEST(TasksPerNode, ExpandsRepeats) {
   EXPECT_THAT(expand_tasks_per_node("2(x3),1"), ElementsAre(2, 2, 2, 1));
   EXPECT_THAT(expand_tasks_per_node("8"), ElementsAre(8));
   for (const char* list : {"x", "2(x", "2(x3", "2(xa)", "2(x99999999)"}) {
-    EXPECT_THAT(error_text<UsageError>([&] { expand_tasks_per_node(list); }), HasSubstr("cannot be read")) << list;
+    EXPECT_THAT(error_text<UsageError>([&] { expand_tasks_per_node(list); }),
+                HasSubstr("cannot be read"))
+        << list;
   }
 }
 

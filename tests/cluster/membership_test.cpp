@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "shoal/core/error.h"
+
 #include "tests/support/error_text.h"
 #include "tests/support/temp_dir.h"
 
@@ -17,7 +18,9 @@ using ::testing::HasSubstr;
 using tests::error_text;
 using Variables = std::map<std::string, std::string>;
 
-Membership detect(Variables variables) { return detect_membership(Environment(std::move(variables))); }
+Membership detect(Variables variables) {
+  return detect_membership(Environment(std::move(variables)));
+}
 
 // What a real `srun -N3` task of a Slurm 22.05 cluster has in its environment.
 Variables srun_task() {
@@ -60,7 +63,8 @@ TEST(Membership, ReadsSlurm) {
 TEST(Membership, ARequeuedSlurmJobIsAnotherJob) {
   Variables variables = srun_task();
   variables["SLURM_RESTART_COUNT"] = "2";
-  EXPECT_EQ(detect(variables).job, "slurm.17.0.2") << "a straggler of the first start must not join the second";
+  EXPECT_EQ(detect(variables).job, "slurm.17.0.2")
+      << "a straggler of the first start must not join the second";
 }
 
 TEST(Membership, ABatchScriptIsNotATask) {
@@ -74,12 +78,9 @@ TEST(Membership, ABatchScriptIsNotATask) {
 }
 
 TEST(Membership, ReadsTorchrun) {
-  Variables variables = {{"RANK", "5"},
-                         {"WORLD_SIZE", "8"},
-                         {"LOCAL_RANK", "1"},
-                         {"LOCAL_WORLD_SIZE", "4"},
-                         {"GROUP_RANK", "1"},
-                         {"MASTER_ADDR", "10.0.0.7"},
+  Variables variables = {{"RANK", "5"},           {"WORLD_SIZE", "8"},
+                         {"LOCAL_RANK", "1"},     {"LOCAL_WORLD_SIZE", "4"},
+                         {"GROUP_RANK", "1"},     {"MASTER_ADDR", "10.0.0.7"},
                          {"MASTER_PORT", "29500"}};
   const Membership me = detect(variables);
   EXPECT_EQ(me.launcher, "torchrun");
@@ -143,14 +144,10 @@ TEST(Membership, ReadsHydra) {
 }
 
 TEST(Membership, ReadsShoalLaunch) {
-  Variables variables = {{"SHOAL_RANK", "1"},
-                         {"SHOAL_WORLD_SIZE", "4"},
-                         {"SHOAL_LOCAL_RANK", "1"},
-                         {"SHOAL_LOCAL_SIZE", "2"},
-                         {"SHOAL_NODE", "0"},
-                         {"SHOAL_NUM_NODES", "2"},
-                         {"SHOAL_JOB", "j"},
-                         {"SHOAL_STORE", "[fd00::1]:2345"}};
+  Variables variables = {{"SHOAL_RANK", "1"},       {"SHOAL_WORLD_SIZE", "4"},
+                         {"SHOAL_LOCAL_RANK", "1"}, {"SHOAL_LOCAL_SIZE", "2"},
+                         {"SHOAL_NODE", "0"},       {"SHOAL_NUM_NODES", "2"},
+                         {"SHOAL_JOB", "j"},        {"SHOAL_STORE", "[fd00::1]:2345"}};
   EXPECT_EQ(detect(variables).store_host, "fd00::1");
   EXPECT_EQ(detect(variables).store_port, 2345);
   variables["SHOAL_STORE"] = "10.77.0.1:29400";
@@ -188,7 +185,8 @@ TEST(Membership, RefusesWrongVariablesByName) {
 }
 
 TEST(LaunchCommand, FitsTheScheduler) {
-  EXPECT_EQ(suggested_launch_command(detect(srun_task())), "srun --nodes=3 --ntasks-per-node=R shoal COMMAND");
+  EXPECT_EQ(suggested_launch_command(detect(srun_task())),
+            "srun --nodes=3 --ntasks-per-node=R shoal COMMAND");
   EXPECT_EQ(suggested_launch_command(detect({})), "shoal launch --ranks R -- COMMAND");
 }
 

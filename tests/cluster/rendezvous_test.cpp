@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "shoal/core/error.h"
+
 #include "tests/support/error_text.h"
 #include "tests/support/temp_dir.h"
 
@@ -59,9 +60,8 @@ TEST_F(RendezvousTest, ALoneRankNeedsNobody) {
 }
 
 TEST_F(RendezvousTest, NamesTheRanksThatDidNotArrive) {
-  std::thread one([&] {
-    EXPECT_THROW(meet(member(1, 4), environment_, {.patience = 500ms}), PeerLost);
-  });
+  std::thread one(
+      [&] { EXPECT_THROW(meet(member(1, 4), environment_, {.patience = 500ms}), PeerLost); });
   EXPECT_THAT(error_text<PeerLost>([&] { meet(member(0, 4), environment_, {.patience = 500ms}); }),
               HasSubstr("ranks 2, 3 of 4 did not arrive at rank 0's store at 127.0.0.1:"));
   one.join();
@@ -73,9 +73,8 @@ TEST_F(RendezvousTest, SaysWhereItLookedForRankZero) {
 }
 
 TEST_F(RendezvousTest, TwoJobsWithOneNameAreNoticed) {
-  std::thread zero([&] {
-    EXPECT_THROW(meet(member(0, 3), environment_, {.patience = 3s}), PeerLost);
-  });
+  std::thread zero(
+      [&] { EXPECT_THROW(meet(member(0, 3), environment_, {.patience = 3s}), PeerLost); });
   std::thread first([&] { EXPECT_ANY_THROW(meet(member(1, 3), environment_, {.patience = 3s})); });
   std::thread second([&] { EXPECT_ANY_THROW(meet(member(1, 3), environment_, {.patience = 3s})); });
   zero.join();
@@ -106,7 +105,8 @@ TEST(StorePlace, RefusesAHostNobodyCanReach) {
   EXPECT_THAT(error_text<UsageError>([&] { store_place(me, secret, std::nullopt); }),
               HasSubstr("'no-such-host.invalid', does not resolve"));
   me.store_host = "";
-  EXPECT_THAT(error_text<UsageError>([&] { store_place(me, secret, std::nullopt); }), HasSubstr("export MASTER_ADDR"));
+  EXPECT_THAT(error_text<UsageError>([&] { store_place(me, secret, std::nullopt); }),
+              HasSubstr("export MASTER_ADDR"));
   me.node = 0;
   me.store_host = "203.0.113.7";
   EXPECT_THAT(error_text<UsageError>([&] { store_place(me, secret, std::nullopt); }),

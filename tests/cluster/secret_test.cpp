@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "shoal/core/error.h"
+
 #include "tests/support/error_text.h"
 #include "tests/support/temp_dir.h"
 
@@ -31,7 +32,8 @@ TEST(Secret, HexRoundTripsAndRandomOnesDiffer) {
 }
 
 TEST(Secret, RefusesWhatIsNoSecretWithoutShowingIt) {
-  for (const std::string& text : {std::string("abc"), std::string(63, 'b'), std::string(65, 'b'), std::string(64, 'x')}) {
+  for (const std::string& text :
+       {std::string("abc"), std::string(63, 'b'), std::string(65, 'b'), std::string(64, 'x')}) {
     const std::string message = error_text<UsageError>([&] { Secret::from_hex(text); });
     EXPECT_THAT(message, HasSubstr("64 hexadecimal digits"));
     EXPECT_THAT(message, Not(HasSubstr(text)));
@@ -39,7 +41,8 @@ TEST(Secret, RefusesWhatIsNoSecretWithoutShowingIt) {
 }
 
 TEST(Secret, MacIsHmacSha256) {
-  // HMAC-SHA-256, key 32 x 0xaa, over len(8, little-endian) "hello": computed with Python's hmac module.
+  // HMAC-SHA-256, key 32 x 0xaa, over len(8, little-endian) "hello": computed with Python's hmac
+  // module.
   const std::string mac = Secret::from_hex(kSomeKey).mac({"hello"});
   std::string hex;
   for (const char c : mac) hex += format("{:02x}", static_cast<unsigned char>(c));
@@ -64,7 +67,10 @@ TEST(JobSecret, EveryRankOfAJobAgreesAndOtherJobsDiffer) {
 
 TEST(JobSecret, TheLaunchersSecretComesFirst) {
   const TempDir dir;
-  EXPECT_EQ(job_secret(Environment({{"SHOAL_JOB_SECRET", kSomeKey}, {"HOME", dir.path().string()}}), "j").hex(), kSomeKey);
+  EXPECT_EQ(
+      job_secret(Environment({{"SHOAL_JOB_SECRET", kSomeKey}, {"HOME", dir.path().string()}}), "j")
+          .hex(),
+      kSomeKey);
   EXPECT_FALSE(std::filesystem::exists(dir.path() / ".config"));
 }
 
@@ -87,7 +93,8 @@ TEST(JobSecret, RefusesAKeyThatOthersCanReadOrReplace) {
 }
 
 TEST(JobSecret, SaysWhatToDoWithoutAHome) {
-  EXPECT_THAT(error_text<UsageError>([] { job_secret(Environment(), "j"); }), HasSubstr("set SHOAL_SECRET_FILE"));
+  EXPECT_THAT(error_text<UsageError>([] { job_secret(Environment(), "j"); }),
+              HasSubstr("set SHOAL_SECRET_FILE"));
 }
 
 }  // namespace

@@ -8,7 +8,8 @@ namespace {
 std::string without_length(const std::string& framed) { return framed.substr(4); }
 
 TEST(StoreProtocol, RequestsAndAnswersRoundTrip) {
-  const StoreRequest request{StoreOp::kCompareSet, {std::string("k\0y", 3)}, {"", "value"}, -5, Duration(1234)};
+  const StoreRequest request{
+      StoreOp::kCompareSet, {std::string("k\0y", 3)}, {"", "value"}, -5, Duration(1234)};
   const auto decoded = StoreRequest::decode(without_length(request.encode()));
   ASSERT_TRUE(decoded);
   EXPECT_EQ(decoded->op, request.op);
@@ -24,7 +25,8 @@ TEST(StoreProtocol, RequestsAndAnswersRoundTrip) {
 }
 
 TEST(StoreProtocol, RefusesEveryTruncationAndAnythingExtra) {
-  const std::string message = without_length(StoreRequest{StoreOp::kSet, {"a", "bc"}, {"1", "2"}}.encode());
+  const std::string message =
+      without_length(StoreRequest{StoreOp::kSet, {"a", "bc"}, {"1", "2"}}.encode());
   for (size_t size = 0; size < message.size(); ++size) {
     ASSERT_FALSE(StoreRequest::decode(message.substr(0, size))) << size;
   }
@@ -32,10 +34,13 @@ TEST(StoreProtocol, RefusesEveryTruncationAndAnythingExtra) {
 }
 
 TEST(StoreProtocol, RefusesWrongShapesAndUnknownOperations) {
-  EXPECT_FALSE(StoreRequest::decode(without_length(StoreRequest{StoreOp::kSet, {"a"}, {}}.encode())));
+  EXPECT_FALSE(
+      StoreRequest::decode(without_length(StoreRequest{StoreOp::kSet, {"a"}, {}}.encode())));
   EXPECT_FALSE(StoreRequest::decode(without_length(StoreRequest{StoreOp::kAdd, {}, {}}.encode())));
-  EXPECT_FALSE(StoreRequest::decode(without_length(StoreRequest{StoreOp::kGet, {"a"}, {"b"}}.encode())));
-  EXPECT_FALSE(StoreRequest::decode(without_length(StoreRequest{static_cast<StoreOp>(77), {}, {}}.encode())));
+  EXPECT_FALSE(
+      StoreRequest::decode(without_length(StoreRequest{StoreOp::kGet, {"a"}, {"b"}}.encode())));
+  EXPECT_FALSE(StoreRequest::decode(
+      without_length(StoreRequest{static_cast<StoreOp>(77), {}, {}}.encode())));
 }
 
 TEST(StoreProtocol, ALyingCountCostsNoMemory) {
@@ -47,7 +52,8 @@ TEST(StoreProtocol, ALyingCountCostsNoMemory) {
 
 TEST(StoreProtocol, TheTwoProofsAndEveryNonceDiffer) {
   const Secret secret = Secret::random();
-  EXPECT_NE(client_proof(secret, "s", "c"), server_proof(secret, "s", "c")) << "or a greeting could be reflected";
+  EXPECT_NE(client_proof(secret, "s", "c"), server_proof(secret, "s", "c"))
+      << "or a greeting could be reflected";
   EXPECT_NE(client_proof(secret, "s", "c"), client_proof(secret, "S", "c"));
   EXPECT_NE(client_proof(secret, "s", "c"), client_proof(Secret::random(), "s", "c"));
 }

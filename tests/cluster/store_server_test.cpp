@@ -12,6 +12,7 @@
 #include "shoal/cluster/wire.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
+
 #include "tests/support/error_text.h"
 
 namespace shoal::cluster {
@@ -24,7 +25,9 @@ using tests::error_text;
 
 class StoreServerTest : public ::testing::Test {
  protected:
-  StoreServerOptions options() const { return {.address = "127.0.0.1", .ports = {0}, .secret = secret_}; }
+  StoreServerOptions options() const {
+    return {.address = "127.0.0.1", .ports = {0}, .secret = secret_};
+  }
 
   StoreClient client(const StoreServer& server) const {
     return StoreClient::connect({{server.endpoint()}, secret_}, 10s);
@@ -65,7 +68,8 @@ TEST_F(StoreServerTest, HoldsTheAnswerBackUntilTheKeysExist) {
   std::thread writer([&] {
     for (const char* key : {"third", "first", "second"}) writing.set(key, key);
   });
-  EXPECT_THAT(waiting.get({"first", "second", "third"}, 10s), ElementsAre("first", "second", "third"));
+  EXPECT_THAT(waiting.get({"first", "second", "third"}, 10s),
+              ElementsAre("first", "second", "third"));
   writer.join();
 }
 
@@ -160,13 +164,15 @@ TEST_F(StoreServerTest, AProvenClientThatSendsRubbishIsClosedAndHurtsNobody) {
   const StoreServer server(options());
   StoreClient honest = client(server);
   honest.set("k", "v");
-  for (const std::string& rubbish : {std::string("\xff\xff\xff\x7f", 4), std::string("\3\0\0\0abc", 7)}) {
+  for (const std::string& rubbish :
+       {std::string("\xff\xff\xff\x7f", 4), std::string("\3\0\0\0abc", 7)}) {
     const UniqueFd fd = connect_to(server.endpoint(), Clock::now() + 5s);
     std::string greeting(kServerGreetingBytes, '\0');
     ASSERT_TRUE(receive_exactly(fd.get(), greeting.data(), greeting.size(), Clock::now() + 5s));
     const std::string nonce = random_bytes(kNonceBytes);
     const std::string proof = client_proof(secret_, greeting.substr(kServerMagic.size()), nonce);
-    ASSERT_TRUE(send_all(fd.get(), std::string(kClientMagic) + nonce + proof + rubbish, Clock::now() + 5s));
+    ASSERT_TRUE(
+        send_all(fd.get(), std::string(kClientMagic) + nonce + proof + rubbish, Clock::now() + 5s));
     std::string answer(kMacBytes, '\0');
     ASSERT_TRUE(receive_exactly(fd.get(), answer.data(), answer.size(), Clock::now() + 5s));
     char more = 0;
@@ -180,7 +186,8 @@ TEST_F(StoreServerTest, ARefusedRequestSaysWhyAndClosesTheConnection) {
   small.limits.max_value_bytes = 10;
   const StoreServer server(std::move(small));
   StoreClient store = client(server);
-  EXPECT_THAT(error_text<BugError>([&] { store.set("k", std::string(11, 'x')); }), HasSubstr("a value of 11 bytes"));
+  EXPECT_THAT(error_text<BugError>([&] { store.set("k", std::string(11, 'x')); }),
+              HasSubstr("a value of 11 bytes"));
   EXPECT_THROW(store.set("k", ""), PeerLost);
 }
 
@@ -204,7 +211,8 @@ TEST_F(StoreServerTest, AFloodOfStrangersLetsHonestClientsIn) {
     std::vector<UniqueFd> open(200);  // many at once, silent and never closed by themselves
     for (size_t i = 0; !stop.stop_requested(); ++i) {
       open[i % open.size()] = connect_to(server.endpoint(), Clock::now() + 1s);
-      if (i % 3 == 0) send_all(open[i % open.size()].get(), "GET / HTTP/1.1\r\n\r\n", Clock::now() + 1s);
+      if (i % 3 == 0)
+        send_all(open[i % open.size()].get(), "GET / HTTP/1.1\r\n\r\n", Clock::now() + 1s);
     }
   });
   eventually([&] { return server.counts().turned_away > 500; });

@@ -9,7 +9,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-StoreRequest set(const std::string& key, const std::string& value) { return {StoreOp::kSet, {key}, {value}}; }
+StoreRequest set(const std::string& key, const std::string& value) {
+  return {StoreOp::kSet, {key}, {value}};
+}
 
 StoreRequest get(const std::vector<std::string>& keys) { return {StoreOp::kGet, keys, {}}; }
 
@@ -36,16 +38,20 @@ TEST(StoreTable, RefusesToAddToTextOrBeyondTheRange) {
   EXPECT_EQ(table.apply({StoreOp::kAdd, {"text"}, {}, 1})->status, StoreStatus::kRefused);
   table.apply({StoreOp::kAdd, {"n"}, {}, INT64_MAX});
   EXPECT_EQ(table.apply({StoreOp::kAdd, {"n"}, {}, 1})->status, StoreStatus::kRefused);
-  EXPECT_EQ(table.apply({StoreOp::kAdd, {"n"}, {}, 0})->number, INT64_MAX) << "a refusal changes nothing";
+  EXPECT_EQ(table.apply({StoreOp::kAdd, {"n"}, {}, 0})->number, INT64_MAX)
+      << "a refusal changes nothing";
 }
 
 TEST(StoreTable, ComparesBeforeItSets) {  // the contract of c10d::Store::compareSet
   StoreTable table({});
   EXPECT_THAT(table.apply({StoreOp::kCompareSet, {"k"}, {"x", "new"}})->texts, ElementsAre("x"));
   EXPECT_EQ(table.apply({StoreOp::kCheck, {"k"}, {}})->number, 0);
-  EXPECT_THAT(table.apply({StoreOp::kCompareSet, {"k"}, {"", "first"}})->texts, ElementsAre("first"));
-  EXPECT_THAT(table.apply({StoreOp::kCompareSet, {"k"}, {"wrong", "second"}})->texts, ElementsAre("first"));
-  EXPECT_THAT(table.apply({StoreOp::kCompareSet, {"k"}, {"first", "second"}})->texts, ElementsAre("second"));
+  EXPECT_THAT(table.apply({StoreOp::kCompareSet, {"k"}, {"", "first"}})->texts,
+              ElementsAre("first"));
+  EXPECT_THAT(table.apply({StoreOp::kCompareSet, {"k"}, {"wrong", "second"}})->texts,
+              ElementsAre("first"));
+  EXPECT_THAT(table.apply({StoreOp::kCompareSet, {"k"}, {"first", "second"}})->texts,
+              ElementsAre("second"));
 }
 
 TEST(StoreTable, AppendsRemovesAndCounts) {
@@ -73,17 +79,23 @@ TEST(StoreTable, NamesSomeOfTheMissingAndCountsThemAll) {
 }
 
 TEST(StoreTable, IsBounded) {
-  StoreTable table({.max_key_bytes = 4, .max_value_bytes = 10, .max_keys = 3, .max_total_bytes = 30});
+  StoreTable table(
+      {.max_key_bytes = 4, .max_value_bytes = 10, .max_keys = 3, .max_total_bytes = 30});
   EXPECT_THAT(table.apply(set("12345", ""))->texts[0], HasSubstr("a key of 5 bytes, at most 4"));
-  EXPECT_THAT(table.apply(set("k", std::string(11, 'x')))->texts[0], HasSubstr("a value of 11 bytes"));
+  EXPECT_THAT(table.apply(set("k", std::string(11, 'x')))->texts[0],
+              HasSubstr("a value of 11 bytes"));
   table.apply(set("a", std::string(10, 'x')));
-  EXPECT_THAT(table.apply({StoreOp::kAppend, {"a"}, {"y"}})->texts[0], HasSubstr("would grow to 11 bytes"));
+  EXPECT_THAT(table.apply({StoreOp::kAppend, {"a"}, {"y"}})->texts[0],
+              HasSubstr("would grow to 11 bytes"));
   table.apply(set("b", std::string(10, 'x')));
-  EXPECT_THAT(table.apply(set("c", std::string(8, 'x')))->texts[0], HasSubstr("the store is full: 22 bytes"));
+  EXPECT_THAT(table.apply(set("c", std::string(8, 'x')))->texts[0],
+              HasSubstr("the store is full: 22 bytes"));
   table.apply(set("c", ""));
-  EXPECT_THAT(table.apply({StoreOp::kAdd, {"d"}, {}, 1})->texts[0], HasSubstr("the store is full: 3 keys"));
+  EXPECT_THAT(table.apply({StoreOp::kAdd, {"d"}, {}, 1})->texts[0],
+              HasSubstr("the store is full: 3 keys"));
   table.apply({StoreOp::kRemove, {"a"}, {}});
-  EXPECT_EQ(table.apply(set("c", std::string(8, 'x')))->status, StoreStatus::kDone) << "removing makes room";
+  EXPECT_EQ(table.apply(set("c", std::string(8, 'x')))->status, StoreStatus::kDone)
+      << "removing makes room";
 }
 
 }  // namespace

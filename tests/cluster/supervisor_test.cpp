@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "shoal/core/error.h"
+
 #include "tests/support/error_text.h"
 #include "tests/support/temp_dir.h"
 
@@ -32,15 +33,18 @@ TEST(Supervisor, AllRanksDone) {
 
 TEST(Supervisor, NamesTheFirstCauseAndStopsTheOthers) {
   const Clock::time_point began = Clock::now();
-  const JobResult result = supervise({shell("sleep 60"), shell("sleep 0.1; exit 3"), shell("sleep 60")}, {});
+  const JobResult result =
+      supervise({shell("sleep 60"), shell("sleep 0.1; exit 3"), shell("sleep 60")}, {});
   EXPECT_EQ(result.exit_code, 3);
-  EXPECT_THAT(result.cause, AllOf(HasSubstr("rank 1 (pid "), HasSubstr("ended with exit code 3 after 0."),
-                                  HasSubstr("stopped the 2 still running")));
+  EXPECT_THAT(result.cause,
+              AllOf(HasSubstr("rank 1 (pid "), HasSubstr("ended with exit code 3 after 0."),
+                    HasSubstr("stopped the 2 still running")));
   EXPECT_LT(Clock::now() - began, 10s);
 }
 
 TEST(Supervisor, NamesTheSignal) {
-  const JobResult result = supervise({shell("kill -KILL $$"), shell("sleep 60")}, {.first_rank = 8});
+  const JobResult result =
+      supervise({shell("kill -KILL $$"), shell("sleep 60")}, {.first_rank = 8});
   EXPECT_EQ(result.exit_code, 128 + SIGKILL);
   EXPECT_THAT(result.cause, HasSubstr("rank 8 (pid "));
   EXPECT_THAT(result.cause, HasSubstr("was killed by SIGKILL"));
@@ -48,21 +52,23 @@ TEST(Supervisor, NamesTheSignal) {
 
 TEST(Supervisor, AVictimIsNotTheCause) {
   // Rank 0 notices a lost peer at once; the rank that is to blame takes longer to die.
-  const JobResult result = supervise({shell("exit 75"), shell("sleep 0.2; kill -SEGV $$"), shell("sleep 60")}, {});
+  const JobResult result =
+      supervise({shell("exit 75"), shell("sleep 0.2; kill -SEGV $$"), shell("sleep 60")}, {});
   EXPECT_EQ(result.exit_code, 128 + SIGSEGV);
   EXPECT_THAT(result.cause, HasSubstr("rank 1"));
 }
 
 TEST(Supervisor, KillsWhatDoesNotStop) {
   const Clock::time_point began = Clock::now();
-  const JobResult result =
-      supervise({shell("exit 9"), shell("trap '' TERM; while :; do sleep 1; done")}, {.grace = 200ms});
+  const JobResult result = supervise(
+      {shell("exit 9"), shell("trap '' TERM; while :; do sleep 1; done")}, {.grace = 200ms});
   EXPECT_EQ(result.exit_code, 9);
   EXPECT_LT(Clock::now() - began, 10s);
 }
 
 TEST(Supervisor, KillsWhatIsStopped) {
-  const JobResult result = supervise({shell("sleep 0.2; exit 9"), shell("kill -STOP $$; sleep 60")}, {.grace = 200ms});
+  const JobResult result =
+      supervise({shell("sleep 0.2; exit 9"), shell("kill -STOP $$; sleep 60")}, {.grace = 200ms});
   EXPECT_EQ(result.exit_code, 9);
 }
 
@@ -85,7 +91,8 @@ TEST(Supervisor, PassesOnSignals) {
 }
 
 TEST(Supervisor, ShowsARanksLastWords) {
-  const JobResult result = supervise({shell("printf 'disk is\\nfull' >&$SHOAL_LAST_WORDS_FD; exit 3")}, {});
+  const JobResult result =
+      supervise({shell("printf 'disk is\\nfull' >&$SHOAL_LAST_WORDS_FD; exit 3")}, {});
   EXPECT_THAT(result.cause, HasSubstr("after 0.0 s: disk is full"));
 }
 
@@ -99,7 +106,9 @@ TEST(Supervisor, HandsOverEnvironmentAndOutput) {
 }
 
 TEST(Supervisor, RefusesAProgramThatIsNotThere) {
-  EXPECT_THAT(error_text<UsageError>([] { supervise({{{"/no/such/program"}, {}, ""}}, {}); }),
+  EXPECT_THAT(error_text<UsageError>([] {
+                supervise({{{"/no/such/program"}, {}, ""}}, {});
+              }),
               HasSubstr("cannot start '/no/such/program': No such file"));
 }
 

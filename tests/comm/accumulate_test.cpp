@@ -19,8 +19,10 @@ TEST(BFloat16, RoundsLikeTorchForEveryPatternAndBetweenThem) {
   widen_bf16(wide.data(), narrow.data(), 65536);
   for (uint32_t bits = 0; bits < 65536; ++bits) {
     const c10::BFloat16 torch_value(static_cast<uint16_t>(bits), c10::BFloat16::from_bits());
-    ASSERT_EQ(std::bit_cast<uint32_t>(wide[bits]), std::bit_cast<uint32_t>(static_cast<float>(torch_value)));
-    for (const uint32_t below : {0U, 1U, 0x7FFFU, 0x8000U, 0x8001U, 0xFFFFU}) {  // ties and their neighbours
+    ASSERT_EQ(std::bit_cast<uint32_t>(wide[bits]),
+              std::bit_cast<uint32_t>(static_cast<float>(torch_value)));
+    for (const uint32_t below :
+         {0U, 1U, 0x7FFFU, 0x8000U, 0x8001U, 0xFFFFU}) {  // ties and their neighbours
       const float value = std::bit_cast<float>((bits << 16) | below);
       uint16_t rounded = 0;
       narrow_bf16(&rounded, &value, 1);

@@ -1,4 +1,5 @@
-// One suite for every backend: each call, type and reduction against a serial reference, on odd sizes.
+// One suite for every backend: each call, type and reduction against a serial reference, on odd
+// sizes.
 
 #include <cmath>
 #include <numeric>
@@ -8,6 +9,7 @@
 
 #include "shoal/comm/world.h"
 #include "shoal/core/format.h"
+
 #include "tests/support/run_ranks.h"
 
 namespace shoal::comm {
@@ -22,7 +24,9 @@ struct Setting {
 };
 
 std::string name_of(const ::testing::TestParamInfo<Setting>& info) {
-  const char* backend = info.param.backend == Backend::kGloo ? "gloo" : info.param.backend == Backend::kMpi ? "mpi" : "local";
+  const char* backend = info.param.backend == Backend::kGloo  ? "gloo"
+                        : info.param.backend == Backend::kMpi ? "mpi"
+                                                              : "local";
   return format("{}_{}", backend, info.param.ranks);
 }
 
@@ -36,35 +40,50 @@ constexpr int64_t kSeveralChunks = 300'007;
 
 bool has(at::ScalarType type, Reduce op) { return op != Reduce::kAvg || at::isFloatingType(type); }
 
-// What rank `rank` contributes: `size` elements from `first` on. Whole numbers from -6 to 6: sums over 8 ranks are
-// exact even in bfloat16, so every reduction has one right answer.
+// What rank `rank` contributes: `size` elements from `first` on. Whole numbers from -6 to 6: sums
+// over 8 ranks are exact even in bfloat16, so every reduction has one right answer.
 at::Tensor whole_numbers(int rank, int64_t size, at::ScalarType type, int64_t first = 0) {
   return ((at::arange(first, first + size, at::kLong) * 7 + rank * 5).remainder(13) - 6).to(type);
 }
 
 at::Tensor reference(Reduce op, int ranks, int64_t size, at::ScalarType type, int64_t first = 0) {
   std::vector<at::Tensor> all;
-  for (int rank = 0; rank < ranks; ++rank) all.push_back(whole_numbers(rank, size, at::kDouble, first));
+  for (int rank = 0; rank < ranks; ++rank)
+    all.push_back(whole_numbers(rank, size, at::kDouble, first));
   const at::Tensor stacked = at::stack(all);
   switch (op) {
-    case Reduce::kSum: return stacked.sum(0).to(type);
-    case Reduce::kAvg: return (stacked.sum(0) / ranks).to(type);
-    case Reduce::kMin: return stacked.amin(0).to(type);
-    case Reduce::kMax: return stacked.amax(0).to(type);
+    case Reduce::kSum:
+      return stacked.sum(0).to(type);
+    case Reduce::kAvg:
+      return (stacked.sum(0) / ranks).to(type);
+    case Reduce::kMin:
+      return stacked.amin(0).to(type);
+    case Reduce::kMax:
+      return stacked.amax(0).to(type);
   }
   return {};
 }
 
-// Averages are divided in another precision than the reference, so they may differ by one rounding of the result.
-void expect_same(const at::Tensor& got, const at::Tensor& expected, Reduce op, const std::string& what) {
-  const double epsilon = got.scalar_type() == at::kBFloat16 ? 0x1p-8 : got.scalar_type() == at::kFloat ? 0x1p-23 : 0x1p-52;
+// Averages are divided in another precision than the reference, so they may differ by one rounding
+// of the result.
+void expect_same(const at::Tensor& got,
+                 const at::Tensor& expected,
+                 Reduce op,
+                 const std::string& what) {
+  const double epsilon = got.scalar_type() == at::kBFloat16 ? 0x1p-8
+                         : got.scalar_type() == at::kFloat  ? 0x1p-23
+                                                            : 0x1p-52;
   const double tolerance = op == Reduce::kAvg ? 6 * epsilon : 0;
   const double error = (got.to(at::kDouble) - expected.to(at::kDouble)).abs().max().item<double>();
   EXPECT_LE(error, tolerance) << what;
 }
 
-std::string describe(const char* call, at::ScalarType type, int64_t size, Reduce op = Reduce::kSum) {
-  return format("{} of {} {} with reduction {}", call, size, c10::toString(type), static_cast<int>(op));
+std::string describe(const char* call,
+                     at::ScalarType type,
+                     int64_t size,
+                     Reduce op = Reduce::kSum) {
+  return format("{} of {} {} with reduction {}", call, size, c10::toString(type),
+                static_cast<int>(op));
 }
 
 void check_reductions(Group& group, at::ScalarType type, int64_t size) {
@@ -78,14 +97,16 @@ void check_reductions(Group& group, at::ScalarType type, int64_t size) {
     const int root = static_cast<int>(size) % n;
     x = whole_numbers(group.rank(), size, type);
     group.reduce(x, op, root, "test").wait();
-    if (group.rank() == root) expect_same(x, reference(op, n, size, type), op, describe("reduce", type, size, op));
+    if (group.rank() == root)
+      expect_same(x, reference(op, n, size, type), op, describe("reduce", type, size, op));
 
     const at::Tensor in = whole_numbers(group.rank(), size * n, type);
     at::Tensor shard = at::empty({size}, type);
     group.reduce_scatter(shard, in, op, "test").wait();
     const at::Tensor mine = reference(op, n, size, type, group.rank() * size);
     expect_same(shard, mine, op, describe("reduce_scatter", type, size, op));
-    EXPECT_TRUE(in.equal(whole_numbers(group.rank(), size * n, type))) << "the input of a reduce_scatter must stay";
+    EXPECT_TRUE(in.equal(whole_numbers(group.rank(), size * n, type)))
+        << "the input of a reduce_scatter must stay";
   }
 }
 
@@ -125,7 +146,8 @@ void check_movements(Group& group, at::ScalarType type, int64_t size) {
   at::Tensor swapped = at::zeros({size * n}, type);
   group.all_to_all(swapped, in, {}, "test").wait();
   for (int rank = 0; rank < n; ++rank) {
-    EXPECT_TRUE(swapped.narrow(0, rank * size, size).equal(whole_numbers(rank, size, type, me * size)))
+    EXPECT_TRUE(
+        swapped.narrow(0, rank * size, size).equal(whole_numbers(rank, size, type, me * size)))
         << describe("all_to_all", type, size);
   }
 }
@@ -133,7 +155,9 @@ void check_movements(Group& group, at::ScalarType type, int64_t size) {
 // Rank i sends i + j + 1 elements to rank j, and none to its right neighbour.
 void check_uneven_all_to_all(Group& group) {
   const int n = group.size();
-  const auto count = [&](int from, int to) { return n > 1 && to == (from + 1) % n ? 0 : int64_t{from} + to + 1; };
+  const auto count = [&](int from, int to) {
+    return n > 1 && to == (from + 1) % n ? 0 : int64_t{from} + to + 1;
+  };
   Group::Splits splits;
   for (int rank = 0; rank < n; ++rank) {
     splits.in.push_back(count(group.rank(), rank));
@@ -160,18 +184,20 @@ void check_transfers(Group& group, at::ScalarType type, int64_t size) {
   at::Tensor second = at::zeros({size}, type);
   // Received in the other order than sent: the tag decides.
   using Way = Group::Transfer::Way;
-  group.exchange({{Way::kRecv, second, left, 8},
-                  {Way::kRecv, first, left, 7},
-                  {Way::kSend, whole_numbers(group.rank(), size, type, 1), right, 7},
-                  {Way::kSend, whole_numbers(group.rank(), size, type, 2), right, 8}},
-                 "ring")
+  group
+      .exchange({{Way::kRecv, second, left, 8},
+                 {Way::kRecv, first, left, 7},
+                 {Way::kSend, whole_numbers(group.rank(), size, type, 1), right, 7},
+                 {Way::kSend, whole_numbers(group.rank(), size, type, 2), right, 8}},
+                "ring")
       .wait();
   EXPECT_TRUE(first.equal(whole_numbers(left, size, type, 1))) << describe("exchange", type, size);
   EXPECT_TRUE(second.equal(whole_numbers(left, size, type, 2))) << describe("exchange", type, size);
 
   at::Tensor received = at::zeros({size}, type);
   Pending receiving = group.recv(received, left, Group::kMaxTag, "ring");
-  Pending sending = group.send(whole_numbers(group.rank(), size, type), right, Group::kMaxTag, "ring");
+  Pending sending =
+      group.send(whole_numbers(group.rank(), size, type), right, Group::kMaxTag, "ring");
   receiving.wait();
   sending.wait();
   EXPECT_TRUE(received.equal(whole_numbers(left, size, type))) << describe("send", type, size);
@@ -208,12 +234,14 @@ void check_coalesced(Group& group, at::ScalarType type) {
   }
 }
 
-// Sums that do not come out even: the error is at most (n - 1) roundings of a partial sum, each at most half an ulp of
-// sum |x|; bfloat16 adds the rounding of the result.
+// Sums that do not come out even: the error is at most (n - 1) roundings of a partial sum, each at
+// most half an ulp of sum |x|; bfloat16 adds the rounding of the result.
 void check_precision(Group& group, at::ScalarType type) {
   const int n = group.size();
   constexpr int64_t kSize = 10'007;
-  const auto value = [&](int rank) { return at::sin(at::arange(kSize * n, at::kDouble) * 0.37 + rank).to(type); };
+  const auto value = [&](int rank) {
+    return at::sin(at::arange(kSize * n, at::kDouble) * 0.37 + rank).to(type);
+  };
   at::Tensor exact = at::zeros({kSize * n}, at::kDouble);
   at::Tensor magnitude = at::zeros({kSize * n}, at::kDouble);
   for (int rank = 0; rank < n; ++rank) {
@@ -224,7 +252,8 @@ void check_precision(Group& group, at::ScalarType type) {
   at::Tensor x = value(group.rank());
   group.all_reduce(x, Reduce::kSum, "precision").wait();
   const double steps = n;  // n - 1 additions and the rounding of the result
-  EXPECT_TRUE(((x.to(at::kDouble) - exact).abs() <= magnitude * half_ulp * steps).all().item<bool>());
+  EXPECT_TRUE(
+      ((x.to(at::kDouble) - exact).abs() <= magnitude * half_ulp * steps).all().item<bool>());
   at::Tensor shard = at::zeros({kSize}, type);
   group.reduce_scatter(shard, value(group.rank()), Reduce::kSum, "precision").wait();
   const at::Tensor mine = exact.narrow(0, group.rank() * kSize, kSize);
@@ -242,12 +271,16 @@ void check_overlap(Group& group) {
     sums.push_back(whole_numbers(group.rank(), 1021 + i, at::kFloat));
     wholes.push_back(at::zeros({(101 + i) * n}, at::kFloat));
     pending.push_back(group.all_reduce(sums.back(), Reduce::kSum, format("sum {}", i)));
-    pending.push_back(group.all_gather(wholes.back(), whole_numbers(group.rank(), 101 + i, at::kFloat), format("gather {}", i)));
+    pending.push_back(group.all_gather(
+        wholes.back(), whole_numbers(group.rank(), 101 + i, at::kFloat), format("gather {}", i)));
   }
   for (size_t i = pending.size(); i-- > 0;) pending[i].wait();
   for (int i = 0; i < 20; ++i) {
-    EXPECT_TRUE(sums[static_cast<size_t>(i)].equal(reference(Reduce::kSum, n, 1021 + i, at::kFloat)));
-    EXPECT_TRUE(wholes[static_cast<size_t>(i)].narrow(0, (n - 1) * (101 + i), 101 + i).equal(whole_numbers(n - 1, 101 + i, at::kFloat)));
+    EXPECT_TRUE(
+        sums[static_cast<size_t>(i)].equal(reference(Reduce::kSum, n, 1021 + i, at::kFloat)));
+    EXPECT_TRUE(wholes[static_cast<size_t>(i)]
+                    .narrow(0, (n - 1) * (101 + i), 101 + i)
+                    .equal(whole_numbers(n - 1, 101 + i, at::kFloat)));
   }
 }
 
@@ -308,7 +341,8 @@ TEST_P(Conformance, EveryCallAgreesWithASerialReference) {
       setting.ranks,
       [&](const cluster::Membership& me, const cluster::Environment& environment) {
         const auto world = World::join(
-            me, environment, {.backend = setting.backend, .deadline = std::chrono::seconds(60), .control_block = 3});
+            me, environment,
+            {.backend = setting.backend, .deadline = std::chrono::seconds(60), .control_block = 3});
         {
           Group group = world->group("all", everyone(*world));
           for (const at::ScalarType type : kTypes) {

@@ -17,6 +17,7 @@
 #include "shoal/cluster/socket.h"
 #include "shoal/comm/world.h"
 #include "shoal/core/error.h"
+
 #include "tests/support/error_text.h"
 #include "tests/support/run_ranks.h"
 
@@ -24,8 +25,8 @@ namespace shoal::comm {
 namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
-using ::testing::HasSubstr;
 using config::Backend;
+using ::testing::HasSubstr;
 using tests::error_text;
 using tests::run_ranks;
 
@@ -35,28 +36,49 @@ std::vector<int> everyone(const World& world) {
   return ranks;
 }
 
-std::unique_ptr<World> join_gloo(const cluster::Membership& me, const cluster::Environment& environment, Duration deadline = 30s) {
-  return World::join(me, environment, {.backend = Backend::kGloo, .deadline = deadline, .rendezvous = 30s});
+std::unique_ptr<World> join_gloo(const cluster::Membership& me,
+                                 const cluster::Environment& environment,
+                                 Duration deadline = 30s) {
+  return World::join(me, environment,
+                     {.backend = Backend::kGloo, .deadline = deadline, .rendezvous = 30s});
 }
 
 class Rules : public ::testing::Test {
  protected:
-  std::unique_ptr<World> world_ = World::join(cluster::Membership{}, cluster::Environment(), {.backend = Backend::kLocal});
+  std::unique_ptr<World> world_ =
+      World::join(cluster::Membership{}, cluster::Environment(), {.backend = Backend::kLocal});
   Group group_ = world_->group("alone", {0});
 };
 
 TEST_F(Rules, AreNamedWhenBroken) {
   const auto broken = [](auto call) { return error_text<BugError>([&] { call().wait(); }); };
-  EXPECT_THAT(broken([&] { return group_.all_reduce(at::ones({4, 4}).t().slice(0, 0, 3), Reduce::kSum, "x"); }), HasSubstr("'x' was given a tensor that is not contiguous"));
-  EXPECT_THAT(broken([&] { return group_.all_reduce(at::Tensor(), Reduce::kSum, "x"); }), HasSubstr("undefined tensor"));
-  EXPECT_THAT(broken([&] { return group_.all_reduce(at::ones({2}, at::kInt), Reduce::kSum, "x"); }), HasSubstr("'x' was given Int"));
-  EXPECT_THAT(broken([&] { return group_.all_reduce(at::ones({2}, at::kLong), Reduce::kAvg, "x"); }), HasSubstr("'x' would average Long"));
-  EXPECT_THAT(broken([&] { return group_.all_reduce(at::ones({2}, at::kByte), Reduce::kSum, "x"); }), HasSubstr("reduce uint8"));
-  EXPECT_THAT(broken([&] { return group_.broadcast(at::ones({2}), 1, "x"); }), HasSubstr("'x' names member 1 of a group of 1"));
-  EXPECT_THAT(broken([&] { return group_.all_gather(at::ones({3}), at::ones({2}), "x"); }), HasSubstr("3 elements are not 1 parts of 2"));
-  EXPECT_THAT(broken([&] { return group_.all_gather(at::ones({2}), at::ones({2}, at::kDouble), "x"); }), HasSubstr("'x' mixes Float and Double"));
-  EXPECT_THAT(broken([&] { return group_.all_to_all(at::ones({2}), at::ones({2}), {{1}, {2}}, "x"); }), HasSubstr("counts with the sum 1"));
-  EXPECT_THAT(broken([&] { return group_.send(at::ones({2}), 0, 0, "x"); }), HasSubstr("would send to itself"));
+  EXPECT_THAT(broken([&] {
+                return group_.all_reduce(at::ones({4, 4}).t().slice(0, 0, 3), Reduce::kSum, "x");
+              }),
+              HasSubstr("'x' was given a tensor that is not contiguous"));
+  EXPECT_THAT(broken([&] { return group_.all_reduce(at::Tensor(), Reduce::kSum, "x"); }),
+              HasSubstr("undefined tensor"));
+  EXPECT_THAT(broken([&] { return group_.all_reduce(at::ones({2}, at::kInt), Reduce::kSum, "x"); }),
+              HasSubstr("'x' was given Int"));
+  EXPECT_THAT(
+      broken([&] { return group_.all_reduce(at::ones({2}, at::kLong), Reduce::kAvg, "x"); }),
+      HasSubstr("'x' would average Long"));
+  EXPECT_THAT(
+      broken([&] { return group_.all_reduce(at::ones({2}, at::kByte), Reduce::kSum, "x"); }),
+      HasSubstr("reduce uint8"));
+  EXPECT_THAT(broken([&] { return group_.broadcast(at::ones({2}), 1, "x"); }),
+              HasSubstr("'x' names member 1 of a group of 1"));
+  EXPECT_THAT(broken([&] { return group_.all_gather(at::ones({3}), at::ones({2}), "x"); }),
+              HasSubstr("3 elements are not 1 parts of 2"));
+  EXPECT_THAT(
+      broken([&] { return group_.all_gather(at::ones({2}), at::ones({2}, at::kDouble), "x"); }),
+      HasSubstr("'x' mixes Float and Double"));
+  EXPECT_THAT(broken([&] {
+                return group_.all_to_all(at::ones({2}), at::ones({2}), {{1}, {2}}, "x");
+              }),
+              HasSubstr("counts with the sum 1"));
+  EXPECT_THAT(broken([&] { return group_.send(at::ones({2}), 0, 0, "x"); }),
+              HasSubstr("would send to itself"));
   EXPECT_THROW((void)world_->group("others", {1}), BugError);
 }
 
@@ -71,9 +93,12 @@ TEST_F(Rules, AGroupOfOneCompletesAtOnce) {
 
 TEST(World, RefusesLocalWithSeveralRanks) {
   run_ranks(2, [](const cluster::Membership& me, const cluster::Environment& environment) {
-    EXPECT_THAT(error_text<UsageError>([&] { World::join(me, environment, {.backend = Backend::kLocal}); }),
-                HasSubstr("comm.backend is local, but 2 ranks were launched"));
-    EXPECT_THAT(error_text<UsageError>([&] { World::join(me, environment, {.backend = Backend::kNccl}); }), HasSubstr("no NCCL"));
+    EXPECT_THAT(
+        error_text<UsageError>([&] { World::join(me, environment, {.backend = Backend::kLocal}); }),
+        HasSubstr("comm.backend is local, but 2 ranks were launched"));
+    EXPECT_THAT(
+        error_text<UsageError>([&] { World::join(me, environment, {.backend = Backend::kNccl}); }),
+        HasSubstr("no NCCL"));
   });
 }
 
@@ -84,9 +109,11 @@ TEST(Pending, DroppedUnwaitedIsReported) {
     at::Tensor x = at::ones({5});
     ::testing::internal::CaptureStderr();
     { const Pending dropped = group.all_reduce(x, Reduce::kSum, "forgotten"); }
-    EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("all_reduce 'forgotten' on all (2 ranks) was dropped"));
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+                HasSubstr("all_reduce 'forgotten' on all (2 ranks) was dropped"));
     group.barrier("after").wait();
-    EXPECT_TRUE(x.eq(2).all().item<bool>()) << "its tensors stayed alive until the backend was done with them";
+    EXPECT_TRUE(x.eq(2).all().item<bool>())
+        << "its tensors stayed alive until the backend was done with them";
   });
 }
 
@@ -101,7 +128,10 @@ TEST(Deadline, NamesPurposeGroupTimeAndWhoIsMissing) {
     Pending pending = group.all_reduce(at::ones({5}), Reduce::kSum, "gradients of block 7");
     const std::string text = error_text<PeerLost>([&] { pending.wait_host(1s); });
     EXPECT_THAT(text, HasSubstr(format("rank {}: 1s", me.rank)));
-    EXPECT_THAT(text, HasSubstr("in all_reduce 'gradients of block 7' on dp_shard (3 ranks); rank 1 did not arrive"));
+    EXPECT_THAT(
+        text,
+        HasSubstr(
+            "in all_reduce 'gradients of block 7' on dp_shard (3 ranks); rank 1 did not arrive"));
   });
 }
 
@@ -112,34 +142,37 @@ TEST(Deadline, OfATransferNamesThePartner) {
     if (me.rank == 0) {
       at::Tensor x = at::zeros({5});
       Pending pending = group.recv(x, 1, 3, "activations");
-      EXPECT_THAT(error_text<PeerLost>([&] { pending.wait_host(500ms); }), HasSubstr("in recv 'activations' from rank 1 on pp"));
+      EXPECT_THAT(error_text<PeerLost>([&] { pending.wait_host(500ms); }),
+                  HasSubstr("in recv 'activations' from rank 1 on pp"));
     }
   });
 }
 
 TEST(Deadline, BoundsTheRendezvous) {
-  run_ranks(
-      2,
-      [](const cluster::Membership& me, const cluster::Environment& environment) {
-        if (me.rank == 1) return;  // never joins
-        World::join(me, environment, {.backend = Backend::kGloo, .rendezvous = 1s});
-      },
-      {.expected_exit_code = 75, .expected_cause = "rank 1 of 2 did not arrive at rank 0's store at 127.0.0.1:"});
+  run_ranks(2,
+            [](const cluster::Membership& me, const cluster::Environment& environment) {
+              if (me.rank == 1) return;  // never joins
+              World::join(me, environment, {.backend = Backend::kGloo, .rendezvous = 1s});
+            },
+            {.expected_exit_code = 75,
+             .expected_cause = "rank 1 of 2 did not arrive at rank 0's store at 127.0.0.1:"});
 }
 
 TEST(Fault, AKilledRankIsTheCauseAndItsPeersSaySo) {
-  run_ranks(
-      3,
-      [](const cluster::Membership& me, const cluster::Environment& environment) {
-        const auto world = join_gloo(me, environment);
-        Group group = world->group("all", everyone(*world));
-        group.barrier("together").wait();
-        if (me.rank == 2) ::kill(::getpid(), SIGKILL);
-        const std::string text = error_text<PeerLost>([&] { group.all_reduce(at::ones({9}), Reduce::kSum, "after the kill").wait(); });
-        EXPECT_THAT(text, HasSubstr("a peer is gone in all_reduce 'after the kill' on all (3 ranks)"));
-        throw PeerLost(text);
-      },
-      {.expected_exit_code = 128 + SIGKILL, .expected_cause = "rank 2"});
+  run_ranks(3,
+            [](const cluster::Membership& me, const cluster::Environment& environment) {
+              const auto world = join_gloo(me, environment);
+              Group group = world->group("all", everyone(*world));
+              group.barrier("together").wait();
+              if (me.rank == 2) ::kill(::getpid(), SIGKILL);
+              const std::string text = error_text<PeerLost>(
+                  [&] { group.all_reduce(at::ones({9}), Reduce::kSum, "after the kill").wait(); });
+              EXPECT_THAT(
+                  text,
+                  HasSubstr("a peer is gone in all_reduce 'after the kill' on all (3 ranks)"));
+              throw PeerLost(text);
+            },
+            {.expected_exit_code = 128 + SIGKILL, .expected_cause = "rank 2"});
 }
 
 // Counts what passes through torch's CPU allocator, where Gloo's own copies come from.
@@ -151,9 +184,14 @@ class CountingAllocator final : public c10::Allocator {
     void* data = std::aligned_alloc(64, (bytes + 127) / 64 * 64);
     return {data, new Block{this, data, bytes}, &release, at::kCPU};
   }
-  void copy_data(void* into, const void* from, size_t count) const override { default_copy_data(into, from, count); }
+  void copy_data(void* into, const void* from, size_t count) const override {
+    default_copy_data(into, from, count);
+  }
 
-  void restart() { peak_ = now_.load(); base_ = now_.load(); }
+  void restart() {
+    peak_ = now_.load();
+    base_ = now_.load();
+  }
   [[nodiscard]] size_t extra() const { return peak_ - base_; }
 
  private:
@@ -190,10 +228,12 @@ TEST(Memory, GathersAndReduceScattersMakeNoFullSizeCopy) {
     EXPECT_LT(allocator.extra(), 5U << 20) << "four chunks of a megabyte";
     allocator.restart();
     bare->all_gather_single(whole, part)->wait();
-    EXPECT_GE(allocator.extra(), static_cast<size_t>(kElements) * 8) << "or this comparison is no longer needed";
+    EXPECT_GE(allocator.extra(), static_cast<size_t>(kElements) * 8)
+        << "or this comparison is no longer needed";
     allocator.restart();
     bare->reduce_scatter_single(part, whole)->wait();
-    EXPECT_GE(allocator.extra(), static_cast<size_t>(kElements) * 4) << "or this comparison is no longer needed";
+    EXPECT_GE(allocator.extra(), static_cast<size_t>(kElements) * 4)
+        << "or this comparison is no longer needed";
   });
 }
 
@@ -203,7 +243,8 @@ std::vector<cluster::Endpoint> listeners() {
   for (int fd = 3; fd < 256; ++fd) {
     int accepts = 0;
     socklen_t length = sizeof(accepts);
-    if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &accepts, &length) == 0 && accepts != 0) found.push_back(cluster::local_endpoint(fd));
+    if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &accepts, &length) == 0 && accepts != 0)
+      found.push_back(cluster::local_endpoint(fd));
   }
   return found;
 }
@@ -222,7 +263,8 @@ TEST(Doors, NothingListensOnAWildcardAndGlooListensToNobodyOnceConnected) {
       EXPECT_EQ(stranger.valid(), is_store) << endpoint.text();
     }
     group.barrier("still connected").wait();
-    Group later = world->group("later", everyone(*world));  // the doors open again for those who are expected
+    Group later =
+        world->group("later", everyone(*world));  // the doors open again for those who are expected
     at::Tensor x = at::ones({5});
     later.all_reduce(x, Reduce::kSum, "later").wait();
     EXPECT_TRUE(x.eq(2).all().item<bool>());

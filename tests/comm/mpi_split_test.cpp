@@ -1,4 +1,5 @@
-// MPI counts in int: longer calls are split. Tried here with a limit of 7 elements, so that every path runs.
+// MPI counts in int: longer calls are split. Tried here with a limit of 7 elements, so that every
+// path runs.
 
 #include <numeric>
 
@@ -7,21 +8,26 @@
 
 #include "shoal/comm/mpi/mpi.h"
 #include "shoal/comm/transport.h"
+
 #include "tests/support/run_ranks.h"
 
 namespace shoal::comm {
 namespace {
 
-at::Tensor numbers(int rank, int64_t size) { return at::arange(size, at::kFloat) * 3 + rank * 1000; }
+at::Tensor numbers(int rank, int64_t size) {
+  return at::arange(size, at::kFloat) * 3 + rank * 1000;
+}
 
 TEST(MpiSplit, LongCallsGiveTheSameResults) {
   tests::run_ranks(
       3,
       [](const cluster::Membership& me, const cluster::Environment& /*environment*/) {
-        const auto transport = make_mpi_transport({.rank = me.rank, .world_size = 3, .max_count = 7});
+        const auto transport =
+            make_mpi_transport({.rank = me.rank, .world_size = 3, .max_count = 7});
         const auto mpi = transport->make_group({"all", {0, 1, 2}, me.rank}, 0);
         constexpr int64_t kSize = 31;  // five pieces, the last one short
-        const at::Tensor sum = numbers(0, kSize * 3) + numbers(1, kSize * 3) + numbers(2, kSize * 3);
+        const at::Tensor sum =
+            numbers(0, kSize * 3) + numbers(1, kSize * 3) + numbers(2, kSize * 3);
 
         std::vector<at::Tensor> x = {numbers(me.rank, kSize)};
         mpi->allreduce(x)->wait();
@@ -62,7 +68,8 @@ TEST(MpiSplit, LongCallsGiveTheSameResults) {
         std::vector<int64_t> equal;
         mpi->all_to_all_single(swapped, whole, equal, equal)->wait();
         for (int rank = 0; rank < 3; ++rank) {
-          EXPECT_TRUE(swapped.narrow(0, rank * kSize, kSize).equal(numbers(rank, kSize * 3).narrow(0, me.rank * kSize, kSize)));
+          EXPECT_TRUE(swapped.narrow(0, rank * kSize, kSize)
+                          .equal(numbers(rank, kSize * 3).narrow(0, me.rank * kSize, kSize)));
         }
 
         std::vector<at::Tensor> received = {at::zeros({kSize})};

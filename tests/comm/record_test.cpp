@@ -13,16 +13,17 @@
 namespace shoal::comm {
 namespace {
 
-using ::testing::ElementsAre;
 using plan::Axis;
 using plan::AxisSet;
+using ::testing::ElementsAre;
 
 at::Tensor meta(int64_t elements, at::ScalarType type = at::kFloat) {
   return at::empty({elements}, at::TensorOptions(type).device(at::kMeta));
 }
 
 std::string line(const Call& call) {
-  return format("{} {} '{}' on {} of {} peer {} #{}", op_name(call.op), call.bytes, call.what, call.group, call.group_size, call.peer, call.sequence);
+  return format("{} {} '{}' on {} of {} peer {} #{}", op_name(call.op), call.bytes, call.what,
+                call.group, call.group_size, call.peer, call.sequence);
 }
 
 TEST(Record, WritesDownOpBytesGroupPurposeAndOrder) {
@@ -32,7 +33,8 @@ TEST(Record, WritesDownOpBytesGroupPurposeAndOrder) {
   EXPECT_EQ(group.rank(), 1);
   EXPECT_EQ(group.backend(), "record");
   group.all_gather(meta(21), meta(7), "weights").wait();
-  group.reduce_scatter(meta(7, at::kBFloat16), meta(21, at::kBFloat16), Reduce::kAvg, "gradients").wait();
+  group.reduce_scatter(meta(7, at::kBFloat16), meta(21, at::kBFloat16), Reduce::kAvg, "gradients")
+      .wait();
   group.all_reduce(meta(3, at::kDouble), Reduce::kSum, "norm").wait();
   group.broadcast(meta(5), 2, "flags").wait();
   group.reduce(meta(5), Reduce::kMax, 0, "peak").wait();
@@ -44,18 +46,16 @@ TEST(Record, WritesDownOpBytesGroupPurposeAndOrder) {
   group.barrier("step").wait();
   std::vector<std::string> lines;
   for (const Call& call : log.calls()) lines.push_back(line(call));
-  EXPECT_THAT(lines,
-              ElementsAre("all_gather 84 'weights' on dp of 3 peer -1 #0",
-                          "reduce_scatter 42 'gradients' on dp of 3 peer -1 #1",
-                          "all_reduce 24 'norm' on dp of 3 peer -1 #2",
-                          "broadcast 20 'flags' on dp of 3 peer 2 #3",
-                          "reduce 20 'peak' on dp of 3 peer 0 #4",
-                          "gather 84 'metrics' on dp of 3 peer 0 #5",
-                          "scatter 84 'batch' on dp of 3 peer 2 #6",
-                          "all_to_all 36 'heads' on dp of 3 peer -1 #7",
-                          "send 44 'activations' on dp of 3 peer 2 #8",
-                          "recv 44 'activations' on dp of 3 peer 0 #9",
-                          "barrier 0 'step' on dp of 3 peer -1 #10"));
+  EXPECT_THAT(
+      lines,
+      ElementsAre(
+          "all_gather 84 'weights' on dp of 3 peer -1 #0",
+          "reduce_scatter 42 'gradients' on dp of 3 peer -1 #1",
+          "all_reduce 24 'norm' on dp of 3 peer -1 #2", "broadcast 20 'flags' on dp of 3 peer 2 #3",
+          "reduce 20 'peak' on dp of 3 peer 0 #4", "gather 84 'metrics' on dp of 3 peer 0 #5",
+          "scatter 84 'batch' on dp of 3 peer 2 #6", "all_to_all 36 'heads' on dp of 3 peer -1 #7",
+          "send 44 'activations' on dp of 3 peer 2 #8",
+          "recv 44 'activations' on dp of 3 peer 0 #9", "barrier 0 'step' on dp of 3 peer -1 #10"));
 }
 
 TEST(Record, ChecksShapesLikeARealBackend) {
@@ -74,15 +74,23 @@ TEST(Record, HoldsTensorsOfAnySize) {
   for (size_t i = 0; i < everyone.size(); ++i) everyone[i] = static_cast<int>(i);
   Group group = world->group("dp_shard", everyone);
   const int64_t shard = int64_t{405'000'000'000} / 16384 + 1;
-  group.all_gather(meta(shard * 16384, at::kBFloat16), meta(shard, at::kBFloat16), "405B parameters").wait();
+  group
+      .all_gather(meta(shard * 16384, at::kBFloat16), meta(shard, at::kBFloat16), "405B parameters")
+      .wait();
   EXPECT_EQ(log.calls().at(0).bytes, shard * 16384 * 2);
 }
 
-// The figure of the issue: one process walks every group of every rank of a 16,384-rank mesh of five axes.
+// The figure of the issue: one process walks every group of every rank of a 16,384-rank mesh of
+// five axes.
 TEST(Record, WalksAllGroupsOf16384RanksInTwoSeconds) {
-  const plan::Mesh mesh({{Axis::kPp, 8}, {Axis::kDpReplicate, 2}, {Axis::kDpShard, 64}, {Axis::kCp, 2}, {Axis::kTp, 8}});
+  const plan::Mesh mesh({{Axis::kPp, 8},
+                         {Axis::kDpReplicate, 2},
+                         {Axis::kDpShard, 64},
+                         {Axis::kCp, 2},
+                         {Axis::kTp, 8}});
   ASSERT_EQ(mesh.num_ranks(), 16384);
-  const std::vector<AxisSet> axes = {Axis::kPp, Axis::kDpReplicate, Axis::kDpShard, Axis::kCp, Axis::kTp};
+  const std::vector<AxisSet> axes = {Axis::kPp, Axis::kDpReplicate, Axis::kDpShard, Axis::kCp,
+                                     Axis::kTp};
   const at::Tensor shard = meta(7);
   const auto began = std::chrono::steady_clock::now();
   CallLog log;
@@ -96,9 +104,11 @@ TEST(Record, WalksAllGroupsOf16384RanksInTwoSeconds) {
       seen.emplace(group.name(), group.ranks().front());
     }
   }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   EXPECT_EQ(log.calls().size(), 5U * 16384U);
-  EXPECT_EQ(seen.size(), 16384U / 8 + 16384U / 2 + 16384U / 64 + 16384U / 2 + 16384U / 8) << "every group was visited";
+  EXPECT_EQ(seen.size(), 16384U / 8 + 16384U / 2 + 16384U / 64 + 16384U / 2 + 16384U / 8)
+      << "every group was visited";
   std::cout << "walked " << log.calls().size() << " groups' calls in " << seconds << " s\n";
   EXPECT_LT(seconds, 2.0);
 }

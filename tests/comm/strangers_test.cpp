@@ -1,4 +1,5 @@
-// A job that is being knocked at: 100,000 connections of garbage while it works, and every result still right.
+// A job that is being knocked at: 100,000 connections of garbage while it works, and every result
+// still right.
 
 #include <atomic>
 #include <numeric>
@@ -16,6 +17,7 @@
 #include "shoal/cluster/store_protocol.h"
 #include "shoal/comm/world.h"
 #include "shoal/core/error.h"
+
 #include "tests/support/run_ranks.h"
 
 namespace shoal::comm {
@@ -25,7 +27,8 @@ using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
 
 constexpr int kConnections = 100'000;
 
-// Closing with a reset leaves no TIME_WAIT behind, or a host runs out of ports after 28,000 connections.
+// Closing with a reset leaves no TIME_WAIT behind, or a host runs out of ports after 28,000
+// connections.
 void close_hard(const UniqueFd& fd) {
   const linger now = {1, 0};
   ::setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &now, sizeof(now));
@@ -51,16 +54,26 @@ class Stranger {
     close_hard(fd);
     const auto soon = Clock::now() + 1s;
     switch (number % 6) {
-      case 0: break;  // connects and goes
-      case 1: cluster::send_all(fd.get(), "GET / HTTP/1.1\r\nHost: x\r\n\r\n", soon); break;
-      case 2: cluster::send_all(fd.get(), noise(1 + number % 500), soon); break;
+      case 0:
+        break;  // connects and goes
+      case 1:
+        cluster::send_all(fd.get(), "GET / HTTP/1.1\r\nHost: x\r\n\r\n", soon);
+        break;
+      case 2:
+        cluster::send_all(fd.get(), noise(1 + number % 500), soon);
+        break;
       case 3:  // a greeting of the right length with a wrong proof
         cluster::send_all(fd.get(), std::string(cluster::kClientMagic) + noise(64), soon);
         break;
       case 4:  // a request without a greeting
-        cluster::send_all(fd.get(), cluster::StoreRequest{cluster::StoreOp::kSet, {"stranger"}, {"was here"}}.encode(), soon);
+        cluster::send_all(
+            fd.get(),
+            cluster::StoreRequest{cluster::StoreOp::kSet, {"stranger"}, {"was here"}}.encode(),
+            soon);
         break;
-      case 5: kept_[static_cast<size_t>(number) % kept_.size()] = std::move(fd); break;  // says nothing and stays
+      case 5:
+        kept_[static_cast<size_t>(number) % kept_.size()] = std::move(fd);
+        break;  // says nothing and stays
     }
   }
 
@@ -83,7 +96,8 @@ class Stranger {
 
 TEST(Strangers, LeaveARunningJobUntouched) {
   tests::run_ranks(3, [](const cluster::Membership& me, const cluster::Environment& environment) {
-    const auto world = World::join(me, environment, {.backend = config::Backend::kGloo, .deadline = 60s});
+    const auto world =
+        World::join(me, environment, {.backend = config::Backend::kGloo, .deadline = 60s});
     Group group = world->group("all", {0, 1, 2});
     world->close_doors();
     std::atomic<bool> knocking{me.rank == 2};
@@ -107,9 +121,11 @@ TEST(Strangers, LeaveARunningJobUntouched) {
     }
     attack.join();
     if (me.rank == 2) {
-      std::cout << stranger.connected() << " connections, " << stranger.failed() << " that were not accepted, " << steps << " steps\n";
+      std::cout << stranger.connected() << " connections, " << stranger.failed()
+                << " that were not accepted, " << steps << " steps\n";
       EXPECT_EQ(stranger.connected() + stranger.failed(), kConnections);
-      EXPECT_GT(stranger.connected(), kConnections * 9 / 10) << "most of them must have got through to the store";
+      EXPECT_GT(stranger.connected(), kConnections * 9 / 10)
+          << "most of them must have got through to the store";
     }
     // The store still serves its ranks, and holds nothing a stranger sent.
     const cluster::Secret secret = cluster::job_secret(environment, me.job);

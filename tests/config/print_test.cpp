@@ -85,6 +85,7 @@ TEST(ToYaml, PrintsEveryKeyInOrder) {
             "comm:\n"
             "  backend: auto\n"
             "  deadline: 10m\n"
+            "  rendezvous: 5m\n"
             "  interface: auto\n"
             "log:\n"
             "  level: info\n"

@@ -55,9 +55,7 @@ TEST(ParseYaml, NothingIsADocument) {
   }
 }
 
-TEST(ParseYaml, BothLineEndsAreTaken) {
-  EXPECT_EQ(tree_of("a: 1\r\nb: 2\r\n").keys.size(), 2U);
-}
+TEST(ParseYaml, BothLineEndsAreTaken) { EXPECT_EQ(tree_of("a: 1\r\nb: 2\r\n").keys.size(), 2U); }
 
 TEST(ParseYaml, DepthIsLimited) {
   const auto nested = [](size_t depth) {

@@ -23,7 +23,8 @@ TEST(ActivityBoard, ShowsTheInnermostActivityAndRestoresTheOuterOne) {
       EXPECT_GE(board.snapshot().at(0).since, outer_since);
     }
     EXPECT_EQ(board.snapshot().at(0).what, "forward");
-    EXPECT_EQ(board.snapshot().at(0).since, outer_since) << "an ended inner activity must not reset the clock";
+    EXPECT_EQ(board.snapshot().at(0).since, outer_since)
+        << "an ended inner activity must not reset the clock";
   }
   EXPECT_EQ(board.snapshot().at(0).what, "");
 }

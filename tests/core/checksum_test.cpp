@@ -8,7 +8,7 @@ namespace shoal {
 namespace {
 
 TEST(Crc32c, MatchesPublishedVectors) {
-  EXPECT_EQ(crc32c("123456789"), 0xE3069283U);           // the check value of the CRC catalogue
+  EXPECT_EQ(crc32c("123456789"), 0xE3069283U);            // the check value of the CRC catalogue
   EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8A9136AAU);  // RFC 3720, B.4
   EXPECT_EQ(crc32c(std::string(32, '\xff')), 0x62A8AB43U);
   EXPECT_EQ(crc32c(""), 0U);
@@ -20,7 +20,8 @@ TEST(Crc32c, ContinuesAtEverySplit) {
   const uint32_t whole = crc32c(bytes);
   for (size_t split = 0; split <= bytes.size(); ++split) {
     const std::string_view view(bytes);
-    ASSERT_EQ(crc32c(view.substr(split), crc32c(view.substr(0, split))), whole) << "split at " << split;
+    ASSERT_EQ(crc32c(view.substr(split), crc32c(view.substr(0, split))), whole)
+        << "split at " << split;
   }
 }
 

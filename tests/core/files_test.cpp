@@ -15,6 +15,7 @@
 #include <gtest/gtest.h>
 
 #include "shoal/core/error.h"
+
 #include "tests/support/temp_dir.h"
 
 namespace shoal {
@@ -48,11 +49,13 @@ TEST(ReadFile, GivesTheWholeContent) {
 TEST(ReadFile, RefusesWhatIsTooLargeMissingOrNotAFile) {
   const TempDir dir;
   write_file_atomically(dir / "f", "12345");
-  EXPECT_THAT(data_error_of([&] { read_file(dir / "f", 4); }), HasSubstr("has 5 bytes, but at most 4"));
+  EXPECT_THAT(data_error_of([&] { read_file(dir / "f", 4); }),
+              HasSubstr("has 5 bytes, but at most 4"));
   EXPECT_THAT(data_error_of([&] { read_file(dir / "none", 4); }), HasSubstr("No such file"));
   EXPECT_THAT(data_error_of([&] { read_file(dir.path(), 4); }), HasSubstr("is not a regular file"));
   ASSERT_EQ(::mkfifo((dir / "pipe").c_str(), 0600), 0);
-  EXPECT_THAT(data_error_of([&] { read_file(dir / "pipe", 4); }), HasSubstr("is not a regular file"));
+  EXPECT_THAT(data_error_of([&] { read_file(dir / "pipe", 4); }),
+              HasSubstr("is not a regular file"));
 }
 
 TEST(WriteFileAtomically, ReplacesAndSetsTheMode) {
@@ -107,7 +110,8 @@ TEST(CreateFileOnce, OneOfManyRacersWinsAndAllReadTheSame) {
   racers.reserve(created.size());
   for (size_t i = 0; i < created.size(); ++i) {
     racers.emplace_back([&, i] {
-      created[i] = create_file_once(dir / "secret", "from racer " + std::to_string(i), 0600) ? 1 : 0;
+      created[i] =
+          create_file_once(dir / "secret", "from racer " + std::to_string(i), 0600) ? 1 : 0;
     });
   }
   for (std::thread& racer : racers) racer.join();

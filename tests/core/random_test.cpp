@@ -16,8 +16,9 @@ TEST(Philox, MatchesTheAuthorsKnownAnswers) {  // kat_vectors of Random123: phil
             (Counter{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
   EXPECT_EQ(philox_block({~0U, ~0U, ~0U, ~0U}, {~0U, ~0U}),
             (Counter{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
-  EXPECT_EQ(philox_block({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
-            (Counter{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+  EXPECT_EQ(
+      philox_block({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
+      (Counter{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
 TEST(Random, AnySliceEqualsTheSameElementsOfTheWhole) {
@@ -30,9 +31,11 @@ TEST(Random, AnySliceEqualsTheSameElementsOfTheWhole) {
     for (const size_t count : {1, 2, 3, 5, 7, 241}) {
       std::vector<float> slice(count);
       random.fill_uniform(slice, first);
-      for (size_t i = 0; i < count; ++i) ASSERT_EQ(slice[i], uniform[first + i]) << first << "+" << i;
+      for (size_t i = 0; i < count; ++i)
+        ASSERT_EQ(slice[i], uniform[first + i]) << first << "+" << i;
       random.fill_normal(slice, first);
-      for (size_t i = 0; i < count; ++i) ASSERT_EQ(slice[i], normal[first + i]) << first << "+" << i;
+      for (size_t i = 0; i < count; ++i)
+        ASSERT_EQ(slice[i], normal[first + i]) << first << "+" << i;
     }
     EXPECT_EQ(random.uniform(first), uniform[first]);
     EXPECT_EQ(random.normal(first), normal[first]);
@@ -50,7 +53,8 @@ TEST(Random, SeedStreamNameAndIndexAllMatter) {
   for (const uint64_t seed : {0, 1}) {
     for (const RandomStream stream : {RandomStream::kWeights, RandomStream::kDropout}) {
       for (const char* name : {"", "a", "b"}) {
-        for (const uint64_t block : {uint64_t{0}, uint64_t{1}, uint64_t{1} << 32, uint64_t{1} << 63}) {
+        for (const uint64_t block :
+             {uint64_t{0}, uint64_t{1}, uint64_t{1} << 32, uint64_t{1} << 63}) {
           EXPECT_TRUE(seen.insert(Random(seed, stream, name).bits(block)).second);
         }
       }
@@ -69,7 +73,8 @@ TEST(Random, HasTheMomentsOfItsDistribution) {
     ASSERT_LT(value, 1.0F);
     sum += value;
   }
-  // Standard errors: uniform mean 0.289/1000, normal mean 1/1000, normal variance 1.414/1000. Five of each.
+  // Standard errors: uniform mean 0.289/1000, normal mean 1/1000, normal variance 1.414/1000. Five
+  // of each.
   EXPECT_NEAR(sum / kCount, 0.5, 5 * 0.289e-3);
   random.fill_normal(values, 0);
   double mean = 0;

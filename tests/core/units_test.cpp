@@ -16,7 +16,8 @@ TEST(Bytes, ParsesWhatPeopleWrite) {
 }
 
 TEST(Bytes, RefusesWhatIsNotASize) {
-  for (const char* text : {"", " ", "GiB", "-1", "1e3", "1,5 GiB", "5 gib", "0x10", "1.3", "9999999 PiB", "nan", "1 2"}) {
+  for (const char* text : {"", " ", "GiB", "-1", "1e3", "1,5 GiB", "5 gib", "0x10", "1.3",
+                           "9999999 PiB", "nan", "1 2"}) {
     EXPECT_EQ(parse_bytes(text), std::nullopt) << text;
   }
 }
@@ -46,7 +47,8 @@ TEST(Duration, ParsesWhatPeopleWrite) {
 }
 
 TEST(Duration, RefusesWhatIsNotATime) {
-  for (const char* text : {"", "10", "s", "-1s", "30s2m", "1h1h", "1 week", "1e9s", "inf", "99999999999999999d"}) {
+  for (const char* text :
+       {"", "10", "s", "-1s", "30s2m", "1h1h", "1 week", "1e9s", "inf", "99999999999999999d"}) {
     EXPECT_EQ(parse_duration(text), std::nullopt) << text;
   }
 }

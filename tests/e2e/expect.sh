@@ -1,5 +1,5 @@
 # expect.sh -- sourced by the end-to-end tests: what to check and how to say that it failed.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034  # the tests use these variables
 set -euo pipefail
 
 shoal=${SHOAL_BINARY_DIR:?set by ctest}/shoal

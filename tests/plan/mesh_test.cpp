@@ -39,7 +39,8 @@ TEST(Mesh, PeersDifferOnlyAlongTheNamedAxes) {
   EXPECT_THAT(mesh.peers(5, Axis::kDpShard), ElementsAre(5, 7));
   EXPECT_THAT(mesh.peers(5, Axis::kPp), ElementsAre(1, 5));
   EXPECT_THAT(mesh.peers(5, {Axis::kPp, Axis::kTp}), ElementsAre(0, 1, 4, 5));
-  EXPECT_THAT(mesh.peers(5, {Axis::kTp, Axis::kPp}), ElementsAre(0, 1, 4, 5)) << "a set has no order";
+  EXPECT_THAT(mesh.peers(5, {Axis::kTp, Axis::kPp}), ElementsAre(0, 1, 4, 5))
+      << "a set has no order";
   EXPECT_EQ(mesh.position(5, {Axis::kPp, Axis::kTp}), 3);
 }
 
@@ -59,11 +60,19 @@ TEST(Mesh, OneRankNeedsNoAxes) {
 }
 
 TEST(Mesh, RefusesWhatIsNoMesh) {
-  EXPECT_THAT(usage_error_of([] { Mesh({{Axis::kTp, 0}}); }), HasSubstr("tp has size 0, but needs at least 1"));
+  EXPECT_THAT(usage_error_of([] {
+                Mesh({{Axis::kTp, 0}});
+              }),
+              HasSubstr("tp has size 0, but needs at least 1"));
   EXPECT_THAT(usage_error_of([] { Mesh({{Axis::kTp, -2}}); }), HasSubstr("tp has size -2"));
-  EXPECT_THAT(usage_error_of([] { Mesh({{Axis::kTp, 2}, {Axis::kTp, 2}}); }), HasSubstr("tp is listed twice"));
+  EXPECT_THAT(usage_error_of([] {
+                Mesh({{Axis::kTp, 2}, {Axis::kTp, 2}});
+              }),
+              HasSubstr("tp is listed twice"));
   EXPECT_THAT(usage_error_of([] { Mesh({{Axis::kEp, 2}}); }), HasSubstr("ep is reserved"));
-  EXPECT_THAT(usage_error_of([] { Mesh({{Axis::kPp, 1 << 15}, {Axis::kTp, 1 << 15}}); }),
+  EXPECT_THAT(usage_error_of([] {
+                Mesh({{Axis::kPp, 1 << 15}, {Axis::kTp, 1 << 15}});
+              }),
               HasSubstr("pp of size 32768 makes more than 1048576 ranks"));
 }
 
@@ -103,7 +112,8 @@ std::vector<AxisSet> some_products() {
 
 TEST_P(EveryMesh, RankAndCoordinateAreInverse) {
   const Mesh mesh(GetParam());
-  for (int rank = 0; rank < mesh.num_ranks(); ++rank) ASSERT_EQ(mesh.rank_at(mesh.coordinate(rank)), rank);
+  for (int rank = 0; rank < mesh.num_ranks(); ++rank)
+    ASSERT_EQ(mesh.rank_at(mesh.coordinate(rank)), rank);
 }
 
 TEST_P(EveryMesh, GroupsPartitionTheRanks) {
@@ -118,7 +128,8 @@ TEST_P(EveryMesh, GroupsPartitionTheRanks) {
       ASSERT_TRUE(group == 0 || lowest > mesh.lowest_rank(group - 1, axes));
       ASSERT_TRUE(std::is_sorted(ranks.begin(), ranks.end()));
       for (size_t i = 0; i < ranks.size(); ++i) {
-        ASSERT_EQ(std::exchange(owner[static_cast<size_t>(ranks[i])], group), -1) << "a rank in two groups";
+        ASSERT_EQ(std::exchange(owner[static_cast<size_t>(ranks[i])], group), -1)
+            << "a rank in two groups";
         ASSERT_EQ(mesh.position(ranks[i], axes), static_cast<int>(i));
         ASSERT_EQ(mesh.group_index(ranks[i], axes), group);
       }
@@ -129,7 +140,8 @@ TEST_P(EveryMesh, GroupsPartitionTheRanks) {
 
 TEST_P(EveryMesh, EveryMemberSeesTheSamePeers) {
   const Mesh mesh(GetParam());
-  const int stride = std::max(1, mesh.num_ranks() / 97);  // large meshes by sample, small ones whole
+  const int stride =
+      std::max(1, mesh.num_ranks() / 97);  // large meshes by sample, small ones whole
   for (const AxisSet axes : some_products()) {
     for (int rank = 0; rank < mesh.num_ranks(); rank += stride) {
       const std::vector<int> ranks = mesh.peers(rank, axes);
@@ -155,15 +167,28 @@ std::string shape_name(const ::testing::TestParamInfo<std::vector<Mesh::Dimensio
 INSTANTIATE_TEST_SUITE_P(
     Shapes,
     EveryMesh,
-    ::testing::Values(
-        std::vector<Mesh::Dimension>{},
-        std::vector<Mesh::Dimension>{{Axis::kTp, 1}},
-        std::vector<Mesh::Dimension>{{Axis::kDpShard, 7}},
-        std::vector<Mesh::Dimension>{{Axis::kTp, 3}, {Axis::kPp, 5}, {Axis::kDpShard, 2}},
-        std::vector<Mesh::Dimension>{{Axis::kCp, 2}, {Axis::kDpReplicate, 3}, {Axis::kTp, 11}, {Axis::kPp, 1}},
-        std::vector<Mesh::Dimension>{{Axis::kDpReplicate, 3}, {Axis::kDpShard, 13}, {Axis::kCp, 5}, {Axis::kPp, 7}, {Axis::kTp, 11}},
-        std::vector<Mesh::Dimension>{{Axis::kDpReplicate, 4}, {Axis::kDpShard, 16}, {Axis::kCp, 2}, {Axis::kPp, 16}, {Axis::kTp, 8}},
-        std::vector<Mesh::Dimension>{{Axis::kPp, 16}, {Axis::kDpReplicate, 4}, {Axis::kDpShard, 16}, {Axis::kCp, 2}, {Axis::kTp, 8}}),
+    ::testing::Values(std::vector<Mesh::Dimension>{},
+                      std::vector<Mesh::Dimension>{{Axis::kTp, 1}},
+                      std::vector<Mesh::Dimension>{{Axis::kDpShard, 7}},
+                      std::vector<Mesh::Dimension>{
+                          {Axis::kTp, 3}, {Axis::kPp, 5}, {Axis::kDpShard, 2}},
+                      std::vector<Mesh::Dimension>{
+                          {Axis::kCp, 2}, {Axis::kDpReplicate, 3}, {Axis::kTp, 11}, {Axis::kPp, 1}},
+                      std::vector<Mesh::Dimension>{{Axis::kDpReplicate, 3},
+                                                   {Axis::kDpShard, 13},
+                                                   {Axis::kCp, 5},
+                                                   {Axis::kPp, 7},
+                                                   {Axis::kTp, 11}},
+                      std::vector<Mesh::Dimension>{{Axis::kDpReplicate, 4},
+                                                   {Axis::kDpShard, 16},
+                                                   {Axis::kCp, 2},
+                                                   {Axis::kPp, 16},
+                                                   {Axis::kTp, 8}},
+                      std::vector<Mesh::Dimension>{{Axis::kPp, 16},
+                                                   {Axis::kDpReplicate, 4},
+                                                   {Axis::kDpShard, 16},
+                                                   {Axis::kCp, 2},
+                                                   {Axis::kTp, 8}}),
     shape_name);
 
 }  // namespace

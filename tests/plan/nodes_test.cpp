@@ -15,7 +15,8 @@ TEST(Nodes, NumbersRanksNodeByNode) {
   EXPECT_EQ(nodes.num_ranks(), 6);
   EXPECT_EQ(nodes.num_nodes(), 3);
   const std::vector<int> expected = {0, 0, 0, 1, 2, 2};
-  for (int rank = 0; rank < 6; ++rank) EXPECT_EQ(nodes.node_of(rank), expected[static_cast<size_t>(rank)]);
+  for (int rank = 0; rank < 6; ++rank)
+    EXPECT_EQ(nodes.node_of(rank), expected[static_cast<size_t>(rank)]);
   EXPECT_EQ(nodes.ranks_on(2), 2);
   EXPECT_THROW((void)nodes.node_of(6), BugError);
 }
@@ -47,7 +48,8 @@ TEST(InsideNodes, NamesTheRanksThatWouldTalkAcross) {
 }
 
 TEST(InsideNodes, AnOuterAxisMayBeKeptInsideToo) {
-  const Mesh mesh({{Axis::kTp, 2}, {Axis::kDpShard, 2}});  // unusual order: tp strides over dp_shard
+  const Mesh mesh(
+      {{Axis::kTp, 2}, {Axis::kDpShard, 2}});  // unusual order: tp strides over dp_shard
   EXPECT_EQ(max_nodes_per_group(mesh, Axis::kTp, Nodes::uniform(4, 2)), 2);
   EXPECT_EQ(max_nodes_per_group(mesh, Axis::kTp, Nodes::uniform(4, 4)), 1);
 }

@@ -1,4 +1,5 @@
-// error_text.h -- the message of the error an action throws, for tests that check what people will read.
+// error_text.h -- the message of the error an action throws, for tests that check what people will
+// read.
 #pragma once
 
 #include <string>

@@ -11,12 +11,14 @@
 #include "shoal/cluster/supervisor.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
+
 #include "tests/support/temp_dir.h"
 
 namespace shoal::tests {
 namespace {
 
-constexpr const char* kCallVariable = "SHOAL_TEST_CALL";  // which run_ranks() of the test a child is for
+constexpr const char* kCallVariable =
+    "SHOAL_TEST_CALL";  // which run_ranks() of the test a child is for
 
 // How many times the current test has called run_ranks().
 int count_call() {
@@ -57,7 +59,8 @@ std::vector<std::string> this_test_again() {
 std::string outputs_in(const std::filesystem::path& directory) {
   std::string text;
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    text += "--- output of " + entry.path().filename().string() + "\n" + read_file(entry.path(), 64 << 20) + "\n";
+    text += "--- output of " + entry.path().filename().string() + "\n" +
+            read_file(entry.path(), 64 << 20) + "\n";
   }
   return text;
 }
@@ -76,7 +79,9 @@ void run_ranks(int num_ranks, const RankBody& body, const RunRanksOptions& optio
   environment.emplace("OMP_NUM_THREADS", "1");  // the ranks share this machine's cores
   std::vector<cluster::Program> programs;
   if (options.launcher == Launcher::kMpirun) {
-    std::vector<std::string> arguments = {"mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n", std::to_string(num_ranks)};
+    std::vector<std::string> arguments = {"mpirun", "--allow-run-as-root",    "--oversubscribe",
+                                          "--mca",  "mpi_yield_when_idle",    "1",
+                                          "-n",     std::to_string(num_ranks)};
     for (const std::string& word : this_test_again()) arguments.push_back(word);
     programs.push_back({arguments, environment, (outputs / "mpirun").string()});
   } else {
@@ -86,9 +91,13 @@ void run_ranks(int num_ranks, const RankBody& body, const RunRanksOptions& optio
       programs[rank].output = (outputs / ("rank " + std::to_string(rank))).string();
     }
   }
-  const cluster::JobResult result = cluster::supervise(programs, {.grace = std::chrono::seconds(5)});
-  EXPECT_EQ(result.exit_code, options.expected_exit_code) << result.cause << "\n" << outputs_in(outputs.path());
-  EXPECT_NE(result.cause.find(options.expected_cause), std::string::npos) << result.cause << "\n" << outputs_in(outputs.path());
+  const cluster::JobResult result =
+      cluster::supervise(programs, {.grace = std::chrono::seconds(5)});
+  EXPECT_EQ(result.exit_code, options.expected_exit_code) << result.cause << "\n"
+                                                          << outputs_in(outputs.path());
+  EXPECT_NE(result.cause.find(options.expected_cause), std::string::npos)
+      << result.cause << "\n"
+      << outputs_in(outputs.path());
 }
 
 }  // namespace shoal::tests

@@ -1,13 +1,15 @@
-// run_ranks.h -- runs a piece of a test as the ranks of a real job: one process each, started and watched as
-// `shoal launch` or mpirun would.
+// run_ranks.h -- runs a piece of a test as the ranks of a real job: one process each, started and
+// watched as `shoal launch` or mpirun would.
 //
 //   TEST(AllReduce, Adds) {
-//     run_ranks(3, [](const cluster::Membership& me, const cluster::Environment& env) { ... EXPECT_EQ(...); });
+//     run_ranks(3, [](const cluster::Membership& me, const cluster::Environment& env) { ...
+//     EXPECT_EQ(...); });
 //   }
 //
-// The test program is started again once per rank, runs the same test up to this call, and there the body instead of
-// the launching. A rank's failed expectations, error or signal fail the test, with its output. Code before the call
-// runs in every process, so it should only prepare values; code after it runs in the parent alone.
+// The test program is started again once per rank, runs the same test up to this call, and there
+// the body instead of the launching. A rank's failed expectations, error or signal fail the test,
+// with its output. Code before the call runs in every process, so it should only prepare values;
+// code after it runs in the parent alone.
 #pragma once
 
 #include <functional>
@@ -28,7 +30,8 @@ struct RunRanksOptions {
   std::string expected_cause = "";                      // part of the line about the first cause
 };
 
-using RankBody = std::function<void(const cluster::Membership& me, const cluster::Environment& environment)>;
+using RankBody =
+    std::function<void(const cluster::Membership& me, const cluster::Environment& environment)>;
 
 void run_ranks(int num_ranks, const RankBody& body, const RunRanksOptions& options = {});
 

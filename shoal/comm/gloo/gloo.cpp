@@ -8,6 +8,7 @@
 #include "shoal/comm/gloo/process_group.h"
 #include "shoal/comm/job_store.h"
 #include "shoal/comm/pairwise.h"
+#include "shoal/comm/transport.h"
 #include "shoal/core/error.h"
 
 namespace shoal::comm {
@@ -19,7 +20,8 @@ class GlooTransport final : public Transport {
     const std::set<int> before = listening_descriptors(options.address);
     device_ = make_gloo_device(options.address);
     const std::set<int> after = listening_descriptors(options.address);
-    std::set_difference(after.begin(), after.end(), before.begin(), before.end(), std::back_inserter(listeners_));
+    std::set_difference(after.begin(), after.end(), before.begin(), before.end(),
+                        std::back_inserter(listeners_));
   }
 
   [[nodiscard]] std::string name() const override { return "gloo"; }
@@ -31,7 +33,8 @@ class GlooTransport final : public Transport {
   c10::intrusive_ptr<c10d::Backend> make_bare_group(const GroupSpec& group, int color) override {
     accept_new_connections(listeners_);
     const std::string key = format("gloo/{}/{}/", group.name, color);
-    auto store = c10::make_intrusive<JobStore>(options_.store, format("{}{}/", key, made_[key]++), options_.deadline);
+    auto store = c10::make_intrusive<JobStore>(options_.store, format("{}{}/", key, made_[key]++),
+                                               options_.deadline);
     return make_gloo_process_group(device_, store, group.rank, group.size(), options_.deadline);
   }
 
@@ -41,7 +44,8 @@ class GlooTransport final : public Transport {
   GlooOptions options_;
   GlooDevice device_;
   std::vector<int> listeners_;
-  std::map<std::string, int> made_;  // groups by name, so that one made again does not meet the keys of the first
+  std::map<std::string, int>
+      made_;  // groups by name, so that one made again does not meet the keys of the first
 };
 
 }  // namespace

@@ -5,10 +5,12 @@
 #include <string>
 
 #include "shoal/cluster/store_client.h"
-#include "shoal/comm/transport.h"
 #include "shoal/core/activity.h"
+#include "shoal/core/units.h"
 
 namespace shoal::comm {
+
+class Transport;
 
 struct GlooOptions {
   std::shared_ptr<cluster::StoreClient> store;

@@ -45,7 +45,8 @@ void refuse_new_connections(const std::vector<int>& listeners) {
 
 void accept_new_connections(const std::vector<int>& listeners) {
   const int unused = 0;
-  for (const int fd : listeners) ::setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &unused, sizeof(unused));
+  for (const int fd : listeners)
+    ::setsockopt(fd, SOL_SOCKET, SO_DETACH_FILTER, &unused, sizeof(unused));
 }
 
 }  // namespace shoal::comm

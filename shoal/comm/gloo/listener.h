@@ -1,8 +1,9 @@
 // listener.h -- shuts the door behind Gloo. Private to comm/gloo/.
 //
-// Gloo's listener accepts whoever connects and keeps the connection, so a stranger could exhaust the process's
-// descriptors. Once all groups are connected nobody has business there any more: a socket filter then drops every
-// packet that would open a connection. Established connections are other sockets and notice nothing.
+// Gloo's listener accepts whoever connects and keeps the connection, so a stranger could exhaust
+// the process's descriptors. Once all groups are connected nobody has business there any more: a
+// socket filter then drops every packet that would open a connection. Established connections are
+// other sockets and notice nothing.
 #pragma once
 
 #include <set>

@@ -6,12 +6,17 @@
 namespace shoal::comm {
 
 GlooDevice make_gloo_device(const std::string& address) {
-  // Eager connections: with lazy ones a peer that dies before a group's first call can hang it for ever (gloo #520).
+  // Eager connections: with lazy ones a peer that dies before a group's first call can hang it for
+  // ever (gloo #520).
   return c10d::ProcessGroupGloo::createDeviceForHostname(address, /*lazyInit=*/false);
 }
 
 c10::intrusive_ptr<c10d::Backend> make_gloo_process_group(
-    const GlooDevice& device, const c10::intrusive_ptr<c10d::Store>& store, int rank, int size, Duration deadline) {
+    const GlooDevice& device,
+    const c10::intrusive_ptr<c10d::Store>& store,
+    int rank,
+    int size,
+    Duration deadline) {
   auto options = c10d::ProcessGroupGloo::Options::create(deadline);
   options->devices.push_back(std::static_pointer_cast<::gloo::transport::Device>(device));
   return c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, options);

@@ -24,7 +24,8 @@ MPI_Op make_op(MPI_User_function* function) {
   return op;
 }
 
-// MPI has no bfloat16: its ops are ours, made at the first use and kept for the life of the process.
+// MPI has no bfloat16: its ops are ours, made at the first use and kept for the life of the
+// process.
 MPI_Op bf16_op(Reduce op) {
   static const MPI_Op sum = make_op(&combine_bf16<Reduce::kSum>);
   static const MPI_Op min = make_op(&combine_bf16<Reduce::kMin>);
@@ -52,7 +53,8 @@ class StridedPart {
  public:
   StridedPart(const at::Tensor& tensor, int64_t count, int64_t stride) {
     MPI_Datatype contiguous = MPI_DATATYPE_NULL;
-    check_mpi(MPI_Type_contiguous(static_cast<int>(count), mpi_type_of(tensor), &contiguous), "MPI_Type_contiguous");
+    check_mpi(MPI_Type_contiguous(static_cast<int>(count), mpi_type_of(tensor), &contiguous),
+              "MPI_Type_contiguous");
     const auto extent = static_cast<MPI_Aint>(stride * tensor.element_size());
     check_mpi(MPI_Type_create_resized(contiguous, 0, extent, &type_), "MPI_Type_create_resized");
     check_mpi(MPI_Type_commit(&type_), "MPI_Type_commit");
@@ -72,31 +74,39 @@ class StridedPart {
 // Calls body(first, count) for pieces of at most `limit` that make up `total`.
 template <class Body>
 void for_each_piece(int64_t total, int64_t limit, Body body) {
-  for (int64_t first = 0; first < total; first += limit) body(first, static_cast<int>(std::min(limit, total - first)));
+  for (int64_t first = 0; first < total; first += limit)
+    body(first, static_cast<int>(std::min(limit, total - first)));
 }
 
 }  // namespace
 
 MPI_Datatype mpi_type_of(const at::Tensor& tensor) {
   switch (tensor.scalar_type()) {
-    case at::kDouble: return MPI_DOUBLE;
-    case at::kFloat: return MPI_FLOAT;
-    case at::kBFloat16: return MPI_UINT16_T;
-    case at::kLong: return MPI_INT64_T;
-    case at::kByte: return MPI_BYTE;
-    default: throw BugError(format("MPI cannot send {}", c10::toString(tensor.scalar_type())));
+    case at::kDouble:
+      return MPI_DOUBLE;
+    case at::kFloat:
+      return MPI_FLOAT;
+    case at::kBFloat16:
+      return MPI_UINT16_T;
+    case at::kLong:
+      return MPI_INT64_T;
+    case at::kByte:
+      return MPI_BYTE;
+    default:
+      throw BugError(format("MPI cannot send {}", c10::toString(tensor.scalar_type())));
   }
 }
 
-MpiCollectives::MpiCollectives(MPI_Comm communicator, int max_count) : communicator_(communicator), max_count_(max_count) {
+MpiCollectives::MpiCollectives(MPI_Comm communicator, int max_count)
+    : communicator_(communicator), max_count_(max_count) {
   MPI_Comm_rank(communicator, &rank_);
   MPI_Comm_size(communicator, &size_);
 }
 
 void MpiCollectives::all_reduce(const at::Tensor& inout, Reduce op) const {
   for_each_piece(inout.numel(), max_count_, [&](int64_t first, int count) {
-    check_mpi(MPI_Allreduce(
-                  MPI_IN_PLACE, address(inout, first), count, mpi_type_of(inout), mpi_op_of(inout, op), communicator_),
+    check_mpi(MPI_Allreduce(MPI_IN_PLACE, address(inout, first), count, mpi_type_of(inout),
+                            mpi_op_of(inout, op), communicator_),
               "MPI_Allreduce");
   });
   finish_average(inout, op, size_);
@@ -105,13 +115,8 @@ void MpiCollectives::all_reduce(const at::Tensor& inout, Reduce op) const {
 void MpiCollectives::reduce(const at::Tensor& inout, Reduce op, int root) const {
   for_each_piece(inout.numel(), max_count_, [&](int64_t first, int count) {
     char* data = address(inout, first);
-    check_mpi(MPI_Reduce(rank_ == root ? MPI_IN_PLACE : data,
-                         data,
-                         count,
-                         mpi_type_of(inout),
-                         mpi_op_of(inout, op),
-                         root,
-                         communicator_),
+    check_mpi(MPI_Reduce(rank_ == root ? MPI_IN_PLACE : data, data, count, mpi_type_of(inout),
+                         mpi_op_of(inout, op), root, communicator_),
               "MPI_Reduce");
   });
   if (rank_ == root) finish_average(inout, op, size_);
@@ -119,7 +124,8 @@ void MpiCollectives::reduce(const at::Tensor& inout, Reduce op, int root) const 
 
 void MpiCollectives::broadcast(const at::Tensor& inout, int root) const {
   for_each_piece(inout.numel(), max_count_, [&](int64_t first, int count) {
-    check_mpi(MPI_Bcast(address(inout, first), count, mpi_type_of(inout), root, communicator_), "MPI_Bcast");
+    check_mpi(MPI_Bcast(address(inout, first), count, mpi_type_of(inout), root, communicator_),
+              "MPI_Bcast");
   });
 }
 
@@ -128,14 +134,10 @@ void MpiCollectives::all_gather(const at::Tensor& out, const at::Tensor& shard) 
   const bool in_place = shard.data_ptr() == address(out, rank_ * part);
   for_each_piece(part, max_count_, [&](int64_t first, int count) {
     const StridedPart strided(out, count, part);
-    check_mpi(MPI_Allgather(in_place ? MPI_IN_PLACE : address(shard, first),
-                            count,
-                            mpi_type_of(shard),
-                            address(out, first),
-                            1,
-                            strided.get(),
-                            communicator_),
-              "MPI_Allgather");
+    check_mpi(
+        MPI_Allgather(in_place ? MPI_IN_PLACE : address(shard, first), count, mpi_type_of(shard),
+                      address(out, first), 1, strided.get(), communicator_),
+        "MPI_Allgather");
   });
 }
 
@@ -143,13 +145,8 @@ void MpiCollectives::gather(const at::Tensor& out, const at::Tensor& shard, int 
   const int64_t part = shard.numel();
   for_each_piece(part, max_count_, [&](int64_t first, int count) {
     const StridedPart strided(shard, count, part);
-    check_mpi(MPI_Gather(address(shard, first),
-                         count,
-                         mpi_type_of(shard),
-                         rank_ == root ? address(out, first) : nullptr,
-                         1,
-                         strided.get(),
-                         root,
+    check_mpi(MPI_Gather(address(shard, first), count, mpi_type_of(shard),
+                         rank_ == root ? address(out, first) : nullptr, 1, strided.get(), root,
                          communicator_),
               "MPI_Gather");
   });
@@ -159,42 +156,36 @@ void MpiCollectives::scatter(const at::Tensor& shard, const at::Tensor& in, int 
   const int64_t part = shard.numel();
   for_each_piece(part, max_count_, [&](int64_t first, int count) {
     const StridedPart strided(shard, count, part);
-    check_mpi(MPI_Scatter(rank_ == root ? address(in, first) : nullptr,
-                          1,
-                          strided.get(),
-                          address(shard, first),
-                          count,
-                          mpi_type_of(shard),
-                          root,
-                          communicator_),
+    check_mpi(MPI_Scatter(rank_ == root ? address(in, first) : nullptr, 1, strided.get(),
+                          address(shard, first), count, mpi_type_of(shard), root, communicator_),
               "MPI_Scatter");
   });
 }
 
-void MpiCollectives::reduce_scatter(const at::Tensor& shard, const at::Tensor& in, Reduce op) const {
+void MpiCollectives::reduce_scatter(const at::Tensor& shard,
+                                    const at::Tensor& in,
+                                    Reduce op) const {
   const int64_t part = shard.numel();
   const bool whole = part <= max_count_ && !shard.is_alias_of(in);
   if (whole) {
-    check_mpi(MPI_Reduce_scatter_block(in.data_ptr(),
-                                       shard.data_ptr(),
-                                       static_cast<int>(part),
-                                       mpi_type_of(in),
-                                       mpi_op_of(in, op),
-                                       communicator_),
+    check_mpi(MPI_Reduce_scatter_block(in.data_ptr(), shard.data_ptr(), static_cast<int>(part),
+                                       mpi_type_of(in), mpi_op_of(in, op), communicator_),
               "MPI_Reduce_scatter_block");
   } else {
-    // Reductions take no strided types: each piece of every rank's part is packed first. A million elements keep
-    // the packed copy small.
+    // Reductions take no strided types: each piece of every rank's part is packed first. A million
+    // elements keep the packed copy small.
     const int64_t limit = std::min<int64_t>(max_count_, 1 << 20);
-    std::vector<char> packed(static_cast<size_t>(std::min(limit, part) * size_ * in.element_size()));
+    std::vector<char> packed(
+        static_cast<size_t>(std::min(limit, part) * size_ * in.element_size()));
     std::vector<char> result(static_cast<size_t>(std::min(limit, part) * in.element_size()));
     for_each_piece(part, limit, [&](int64_t first, int count) {
       const auto bytes = static_cast<size_t>(count * in.element_size());
       for (int rank = 0; rank < size_; ++rank) {
-        std::memcpy(packed.data() + static_cast<size_t>(rank) * bytes, address(in, rank * part + first), bytes);
+        std::memcpy(packed.data() + static_cast<size_t>(rank) * bytes,
+                    address(in, rank * part + first), bytes);
       }
-      check_mpi(MPI_Reduce_scatter_block(
-                    packed.data(), result.data(), count, mpi_type_of(in), mpi_op_of(in, op), communicator_),
+      check_mpi(MPI_Reduce_scatter_block(packed.data(), result.data(), count, mpi_type_of(in),
+                                         mpi_op_of(in, op), communicator_),
                 "MPI_Reduce_scatter_block");
       std::memcpy(address(shard, first), result.data(), bytes);
     });
@@ -216,35 +207,27 @@ void MpiCollectives::all_to_all(const at::Tensor& out,
     out_first += out_counts[static_cast<size_t>(rank)];
     in_first += in_counts[static_cast<size_t>(rank)];
   }
-  // Sizes differ by rank, so whether a call must be split would have to be agreed on; a pairwise exchange needs no
-  // agreement: at every step each rank sends to one peer and hears from another, each in as many pieces as it takes.
+  // Sizes differ by rank, so whether a call must be split would have to be agreed on; a pairwise
+  // exchange needs no agreement: at every step each rank sends to one peer and hears from another,
+  // each in as many pieces as it takes.
   for (int step = 0; step < size_; ++step) {
     const auto to = static_cast<size_t>((rank_ + step) % size_);
     const auto from = static_cast<size_t>((rank_ - step + size_) % size_);
     std::vector<MPI_Request> requests;
     for_each_piece(out_counts[from], max_count_, [&](int64_t first, int count) {
       requests.emplace_back();
-      check_mpi(MPI_Irecv(address(out, out_offsets[from] + first),
-                          count,
-                          mpi_type_of(out),
-                          static_cast<int>(from),
-                          step,
-                          communicator_,
-                          &requests.back()),
+      check_mpi(MPI_Irecv(address(out, out_offsets[from] + first), count, mpi_type_of(out),
+                          static_cast<int>(from), step, communicator_, &requests.back()),
                 "MPI_Irecv");
     });
     for_each_piece(in_counts[to], max_count_, [&](int64_t first, int count) {
       requests.emplace_back();
-      check_mpi(MPI_Isend(address(in, in_offsets[to] + first),
-                          count,
-                          mpi_type_of(in),
-                          static_cast<int>(to),
-                          step,
-                          communicator_,
-                          &requests.back()),
+      check_mpi(MPI_Isend(address(in, in_offsets[to] + first), count, mpi_type_of(in),
+                          static_cast<int>(to), step, communicator_, &requests.back()),
                 "MPI_Isend");
     });
-    check_mpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
+    check_mpi(MPI_Waitall(static_cast<int>(requests.size()), requests.data(), MPI_STATUSES_IGNORE),
+              "MPI_Waitall");
   }
 }
 

@@ -1,14 +1,15 @@
 // collectives.h -- MPI's blocking collectives for tensors of any length. Private to comm/mpi/.
 //
-// MPI counts in int. Calls on more elements than `max_count` per rank are split, with datatypes that reach over
-// the gaps where the parts of several ranks lie side by side.
+// MPI counts in int. Calls on more elements than `max_count` per rank are split, with datatypes
+// that reach over the gaps where the parts of several ranks lie side by side.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include <ATen/core/Tensor.h>
 #include <mpi.h>
+
+#include <ATen/core/Tensor.h>
 
 #include "shoal/comm/call.h"
 
@@ -29,7 +30,7 @@ class MpiCollectives {
   void reduce(const at::Tensor& inout, Reduce op, int root) const;
   void broadcast(const at::Tensor& inout, int root) const;
   void all_gather(const at::Tensor& out, const at::Tensor& shard) const;
-  void gather(const at::Tensor& out, const at::Tensor& shard, int root) const;   // out: root only
+  void gather(const at::Tensor& out, const at::Tensor& shard, int root) const;  // out: root only
   void scatter(const at::Tensor& shard, const at::Tensor& in, int root) const;  // in: root only
   void reduce_scatter(const at::Tensor& shard, const at::Tensor& in, Reduce op) const;
   void all_to_all(const at::Tensor& out,

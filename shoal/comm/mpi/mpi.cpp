@@ -8,6 +8,7 @@
 #include "shoal/comm/mpi/session.h"
 #include "shoal/comm/ordered_worker.h"
 #include "shoal/comm/reduction.h"
+#include "shoal/comm/transport.h"
 #include "shoal/core/error.h"
 
 namespace shoal::comm {
@@ -26,7 +27,9 @@ class TransferWork final : public c10d::Work {
     const std::lock_guard lock(requests_mutex_);
     if (done_) return true;
     int flag = 0;
-    check_mpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &flag, MPI_STATUSES_IGNORE), "MPI_Testall");
+    check_mpi(MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &flag,
+                          MPI_STATUSES_IGNORE),
+              "MPI_Testall");
     done_ = flag != 0;
     return done_;
   }
@@ -38,8 +41,10 @@ class TransferWork final : public c10d::Work {
     for (int64_t spins = 0; !isCompleted(); ++spins) {
       if (timeout != kNoTimeout && Clock::now() >= deadline) throw std::runtime_error("timed out");
       // Most transfers are short; past that, leave the core to those who compute.
-      if (spins < 200) std::this_thread::yield();
-      else std::this_thread::sleep_for(std::chrono::microseconds(50));
+      if (spins < 200)
+        std::this_thread::yield();
+      else
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
     return true;
   }
@@ -53,64 +58,93 @@ class TransferWork final : public c10d::Work {
 
 class MpiBackend final : public c10d::Backend {
  public:
-  MpiBackend(std::shared_ptr<MpiSession> session, const MpiCollectives& mpi, const std::string& group, ActivityBoard* board)
-      : Backend(mpi.rank(), mpi.size()), session_(std::move(session)), mpi_(mpi), worker_("mpi of " + group, board) {}
+  MpiBackend(std::shared_ptr<MpiSession> session,
+             const MpiCollectives& mpi,
+             const std::string& group,
+             ActivityBoard* board)
+      : Backend(mpi.rank(), mpi.size()),
+        session_(std::move(session)),
+        mpi_(mpi),
+        worker_("mpi of " + group, board) {}
 
   const std::string getBackendName() const override { return "mpi"; }
 
   Work broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override {
-    return worker_.run(tensors, [this, x = tensors.at(0), root = static_cast<int>(options.rootRank)] { mpi_.broadcast(x, root); });
+    return worker_.run(tensors,
+                       [this, x = tensors.at(0), root = static_cast<int>(options.rootRank)] {
+                         mpi_.broadcast(x, root);
+                       });
   }
 
   Work allreduce(Tensors& tensors, const c10d::AllreduceOptions& options) override {
-    return worker_.run(tensors, [this, x = tensors.at(0), op = to_reduce(options.reduceOp)] { mpi_.all_reduce(x, op); });
+    return worker_.run(tensors, [this, x = tensors.at(0), op = to_reduce(options.reduceOp)] {
+      mpi_.all_reduce(x, op);
+    });
   }
 
-  Work allreduce_coalesced(Tensors& tensors, const c10d::AllreduceCoalescedOptions& options) override {
+  Work allreduce_coalesced(Tensors& tensors,
+                           const c10d::AllreduceCoalescedOptions& options) override {
     return worker_.run(tensors, [this, tensors, op = to_reduce(options.reduceOp)] {
       for (const at::Tensor& tensor : tensors) mpi_.all_reduce(tensor, op);
     });
   }
 
   Work reduce(Tensors& tensors, const c10d::ReduceOptions& options) override {
-    return worker_.run(tensors, [this, x = tensors.at(0), op = to_reduce(options.reduceOp), root = static_cast<int>(options.rootRank)] {
-      mpi_.reduce(x, op, root);
-    });
+    return worker_.run(tensors,
+                       [this, x = tensors.at(0), op = to_reduce(options.reduceOp),
+                        root = static_cast<int>(options.rootRank)] { mpi_.reduce(x, op, root); });
   }
 
-  Work all_gather_single(at::Tensor& out, at::Tensor& in, const c10d::AllgatherOptions& /*options*/) override {
+  Work all_gather_single(at::Tensor& out,
+                         at::Tensor& in,
+                         const c10d::AllgatherOptions& /*options*/) override {
     return worker_.run({out, in}, [this, out, in] { mpi_.all_gather(out, in); });
   }
 
-  Work all_gather_single_coalesced(Tensors& outs, Tensors& ins, const c10d::AllgatherOptions& /*options*/) override {
+  Work all_gather_single_coalesced(Tensors& outs,
+                                   Tensors& ins,
+                                   const c10d::AllgatherOptions& /*options*/) override {
     return worker_.run({}, [this, outs, ins] {
       for (size_t i = 0; i < outs.size(); ++i) mpi_.all_gather(outs[i], ins[i]);
     });
   }
 
-  Work reduce_scatter_single(at::Tensor& out, at::Tensor& in, const c10d::ReduceScatterOptions& options) override {
-    return worker_.run({out, in}, [this, out, in, op = to_reduce(options.reduceOp)] { mpi_.reduce_scatter(out, in, op); });
+  Work reduce_scatter_single(at::Tensor& out,
+                             at::Tensor& in,
+                             const c10d::ReduceScatterOptions& options) override {
+    return worker_.run({out, in}, [this, out, in, op = to_reduce(options.reduceOp)] {
+      mpi_.reduce_scatter(out, in, op);
+    });
   }
 
-  Work reduce_scatter_single_coalesced(Tensors& outs, Tensors& ins, const c10d::ReduceScatterOptions& options) override {
+  Work reduce_scatter_single_coalesced(Tensors& outs,
+                                       Tensors& ins,
+                                       const c10d::ReduceScatterOptions& options) override {
     return worker_.run({}, [this, outs, ins, op = to_reduce(options.reduceOp)] {
       for (size_t i = 0; i < outs.size(); ++i) mpi_.reduce_scatter(outs[i], ins[i], op);
     });
   }
 
-  // The parts that Group passes are views that lie side by side, so the first one is where the whole begins.
-  Work gather(std::vector<Tensors>& outs, Tensors& ins, const c10d::GatherOptions& options) override {
+  // The parts that Group passes are views that lie side by side, so the first one is where the
+  // whole begins.
+  Work gather(std::vector<Tensors>& outs,
+              Tensors& ins,
+              const c10d::GatherOptions& options) override {
     const at::Tensor out = outs.empty() ? at::Tensor() : outs[0].at(0);
-    return worker_.run({out, ins.at(0)}, [this, out, in = ins.at(0), root = static_cast<int>(options.rootRank)] {
-      mpi_.gather(out, in, root);
-    });
+    return worker_.run({out, ins.at(0)},
+                       [this, out, in = ins.at(0), root = static_cast<int>(options.rootRank)] {
+                         mpi_.gather(out, in, root);
+                       });
   }
 
-  Work scatter(Tensors& outs, std::vector<Tensors>& ins, const c10d::ScatterOptions& options) override {
+  Work scatter(Tensors& outs,
+               std::vector<Tensors>& ins,
+               const c10d::ScatterOptions& options) override {
     const at::Tensor in = ins.empty() ? at::Tensor() : ins[0].at(0);
-    return worker_.run({outs.at(0), in}, [this, out = outs.at(0), in, root = static_cast<int>(options.rootRank)] {
-      mpi_.scatter(out, in, root);
-    });
+    return worker_.run({outs.at(0), in},
+                       [this, out = outs.at(0), in, root = static_cast<int>(options.rootRank)] {
+                         mpi_.scatter(out, in, root);
+                       });
   }
 
   Work all_to_all_single(at::Tensor& out,
@@ -118,7 +152,8 @@ class MpiBackend final : public c10d::Backend {
                          std::vector<int64_t>& out_counts,
                          std::vector<int64_t>& in_counts,
                          const c10d::AllToAllOptions& /*options*/) override {
-    return worker_.run({out, in}, [this, out, in, out_splits = equal_if_empty(out_counts, out), in_splits = equal_if_empty(in_counts, in)] {
+    return worker_.run({out, in}, [this, out, in, out_splits = equal_if_empty(out_counts, out),
+                                   in_splits = equal_if_empty(in_counts, in)] {
       mpi_.all_to_all(out, in, out_splits, in_splits);
     });
   }
@@ -128,19 +163,22 @@ class MpiBackend final : public c10d::Backend {
   }
 
   Work send(Tensors& tensors, int to, int tag) override {
-    return transfer(tensors.at(0), [&](void* data, int count, MPI_Datatype type, MPI_Request* request) {
+    return transfer(tensors.at(0), [&](void* data, int count, MPI_Datatype type,
+                                       MPI_Request* request) {
       check_mpi(MPI_Isend(data, count, type, to, tag, mpi_.communicator(), request), "MPI_Isend");
     });
   }
 
   Work recv(Tensors& tensors, int from, int tag) override {
-    return transfer(tensors.at(0), [&](void* data, int count, MPI_Datatype type, MPI_Request* request) {
+    return transfer(tensors.at(0), [&](void* data, int count, MPI_Datatype type,
+                                       MPI_Request* request) {
       check_mpi(MPI_Irecv(data, count, type, from, tag, mpi_.communicator(), request), "MPI_Irecv");
     });
   }
 
  private:
-  [[nodiscard]] std::vector<int64_t> equal_if_empty(const std::vector<int64_t>& counts, const at::Tensor& tensor) const {
+  [[nodiscard]] std::vector<int64_t> equal_if_empty(const std::vector<int64_t>& counts,
+                                                    const at::Tensor& tensor) const {
     if (!counts.empty()) return counts;
     return std::vector<int64_t>(static_cast<size_t>(getSize()), tensor.numel() / getSize());
   }
@@ -152,8 +190,7 @@ class MpiBackend final : public c10d::Backend {
     for (int64_t first = 0; first < tensor.numel(); first += limit) {
       requests.push_back(MPI_REQUEST_NULL);
       start(static_cast<char*>(tensor.data_ptr()) + first * tensor.element_size(),
-            static_cast<int>(std::min(limit, tensor.numel() - first)),
-            mpi_type_of(tensor),
+            static_cast<int>(std::min(limit, tensor.numel() - first)), mpi_type_of(tensor),
             &requests.back());
     }
     return c10::make_intrusive<TransferWork>(tensor, std::move(requests));
@@ -168,21 +205,21 @@ constexpr int kSafeTags = 32768;  // what every MPI must allow
 
 class MpiTransport final : public Transport {
  public:
-  explicit MpiTransport(const MpiOptions& options) : options_(options), session_(std::make_shared<MpiSession>()) {
+  explicit MpiTransport(const MpiOptions& options)
+      : options_(options), session_(std::make_shared<MpiSession>()) {
     if (session_->rank() != options.rank || session_->size() != options.world_size) {
-      throw UsageError(format("MPI says this is rank {} of {}, but the environment says {} of {}: start shoal with the "
-                              "launcher of the MPI it was built with",
-                              session_->rank(),
-                              session_->size(),
-                              options.rank,
-                              options.world_size));
+      throw UsageError(format(
+          "MPI says this is rank {} of {}, but the environment says {} of {}: start shoal with the "
+          "launcher of the MPI it was built with",
+          session_->rank(), session_->size(), options.rank, options.world_size));
     }
   }
 
   [[nodiscard]] std::string name() const override { return "mpi"; }
 
   c10::intrusive_ptr<c10d::Backend> make_group(const GroupSpec& group, int color) override {
-    const MpiCollectives mpi(session_->make_communicator(group.ranks, color % kSafeTags), options_.max_count);
+    const MpiCollectives mpi(session_->make_communicator(group.ranks, color % kSafeTags),
+                             options_.max_count);
     return c10::make_intrusive<MpiBackend>(session_, mpi, group.name, options_.board);
   }
 
@@ -201,6 +238,8 @@ MpiStatus mpi_status() {
   return {true, version.substr(0, version.find_first_of(",\n"))};
 }
 
-std::unique_ptr<Transport> make_mpi_transport(const MpiOptions& options) { return std::make_unique<MpiTransport>(options); }
+std::unique_ptr<Transport> make_mpi_transport(const MpiOptions& options) {
+  return std::make_unique<MpiTransport>(options);
+}
 
 }  // namespace shoal::comm

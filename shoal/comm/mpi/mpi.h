@@ -1,18 +1,20 @@
-// mpi.h -- collectives of the site's MPI. Private to comm/. Built when CMake finds MPI, else no_mpi.cpp stands in.
+// mpi.h -- collectives of the site's MPI. Private to comm/. Built when CMake finds MPI, else
+// no_mpi.cpp stands in.
 //
-// One worker thread per communicator runs MPI's blocking calls in order: they measured twice as fast as the
-// non-blocking ones. Point-to-point calls are non-blocking. Needs MPI_THREAD_MULTIPLE and a process that was
-// started by an MPI launcher.
+// One worker thread per communicator runs MPI's blocking calls in order: they measured twice as
+// fast as the non-blocking ones. Point-to-point calls are non-blocking. Needs MPI_THREAD_MULTIPLE
+// and a process that was started by an MPI launcher.
 #pragma once
 
 #include <climits>
 #include <memory>
 #include <string>
 
-#include "shoal/comm/transport.h"
 #include "shoal/core/activity.h"
 
 namespace shoal::comm {
+
+class Transport;
 
 struct MpiOptions {
   int rank = 0;  // what the launcher's variables say; MPI must agree

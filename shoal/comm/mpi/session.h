@@ -1,4 +1,5 @@
-// session.h -- MPI in this process: started once, ended when the last communicator is gone. Private to comm/mpi/.
+// session.h -- MPI in this process: started once, ended when the last communicator is gone. Private
+// to comm/mpi/.
 #pragma once
 
 #include <memory>
@@ -9,7 +10,8 @@
 
 namespace shoal::comm {
 
-// Throws std::runtime_error with MPI's own words; c10d carries it to whoever waits, who makes a PeerLost of it.
+// Throws std::runtime_error with MPI's own words; c10d carries it to whoever waits, who makes a
+// PeerLost of it.
 void check_mpi(int code, const char* call);
 
 class MpiSession {
@@ -24,7 +26,8 @@ class MpiSession {
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
 
-  // A communicator of these ranks; collective over them alone. `tag` tells concurrent creations apart.
+  // A communicator of these ranks; collective over them alone. `tag` tells concurrent creations
+  // apart.
   [[nodiscard]] MPI_Comm make_communicator(const std::vector<int>& ranks, int tag) const;
 
  private:

@@ -1,10 +1,12 @@
 #include "shoal/comm/nccl/nccl.h"
 
-#include <c10/cuda/CUDAFunctions.h>
 #include <nccl.h>
+
+#include <c10/cuda/CUDAFunctions.h>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
 #include "shoal/comm/job_store.h"
+#include "shoal/comm/transport.h"
 #include "shoal/core/error.h"
 
 namespace shoal::comm {
@@ -13,7 +15,9 @@ namespace {
 class NcclTransport final : public Transport {
  public:
   explicit NcclTransport(const NcclOptions& options)
-      : options_(options), device_(at::kCUDA, static_cast<c10::DeviceIndex>(options.local_rank % c10::cuda::device_count())) {
+      : options_(options),
+        device_(at::kCUDA,
+                static_cast<c10::DeviceIndex>(options.local_rank % c10::cuda::device_count())) {
     c10::cuda::set_device(device_.index());
     world_ = make(options.rank, options.world_size, "world/", nullptr, 0);
   }
@@ -21,16 +25,21 @@ class NcclTransport final : public Transport {
   [[nodiscard]] std::string name() const override { return "nccl"; }
   [[nodiscard]] at::DeviceType device() const override { return at::kCUDA; }
 
-  // Split from the one communicator of the whole job: NCCL then shares its connections and skips the bootstrap,
-  // which at thousands of ranks takes longer than everything else. All ranks call this together, each with the
-  // color of its own group.
+  // Split from the one communicator of the whole job: NCCL then shares its connections and skips
+  // the bootstrap, which at thousands of ranks takes longer than everything else. All ranks call
+  // this together, each with the color of its own group.
   c10::intrusive_ptr<c10d::Backend> make_group(const GroupSpec& group, int color) override {
-    return make(group.rank, group.size(), format("{}/{}/{}/", round_++, group.name, color), world_, color);
+    return make(group.rank, group.size(), format("{}/{}/{}/", round_++, group.name, color), world_,
+                color);
   }
 
  private:
   c10::intrusive_ptr<c10d::ProcessGroupNCCL> make(
-      int rank, int size, const std::string& prefix, const c10::intrusive_ptr<c10d::ProcessGroupNCCL>& parent, int color) {
+      int rank,
+      int size,
+      const std::string& prefix,
+      const c10::intrusive_ptr<c10d::ProcessGroupNCCL>& parent,
+      int color) {
     auto options = c10d::ProcessGroupNCCL::Options::create();
     options->timeout = options_.deadline;
     options->group_name = prefix;
@@ -63,7 +72,9 @@ NcclStatus nccl_status() {
 std::unique_ptr<Transport> make_nccl_transport(const NcclOptions& options) {
   const NcclStatus status = nccl_status();
   if (!status.usable) {
-    throw UsageError(format("comm.backend is nccl, but this host cannot use it: NCCL {}; choose gloo, mpi or auto", status.text));
+    throw UsageError(format(
+        "comm.backend is nccl, but this host cannot use it: NCCL {}; choose gloo, mpi or auto",
+        status.text));
   }
   return std::make_unique<NcclTransport>(options);
 }

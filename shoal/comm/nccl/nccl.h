@@ -1,16 +1,19 @@
-// nccl.h -- GPU collectives. Private to comm/. nccl.cpp is compiled by the `cuda` preset, no_nccl.cpp by the others.
+// nccl.h -- GPU collectives. Private to comm/. nccl.cpp is compiled by the `cuda` preset,
+// no_nccl.cpp by the others.
 //
-// Compiled, linked and loaded, but never run by us: no GPU was available. Everything that can be written for any
-// device is written elsewhere, so that this file stays short.
+// Compiled, linked and loaded, but never run by us: no GPU was available. Everything that can be
+// written for any device is written elsewhere, so that this file stays short.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "shoal/cluster/store_client.h"
-#include "shoal/comm/transport.h"
+#include "shoal/core/units.h"
 
 namespace shoal::comm {
+
+class Transport;
 
 struct NcclOptions {
   std::shared_ptr<cluster::StoreClient> store;

@@ -6,8 +6,10 @@ namespace shoal::comm {
 NcclStatus nccl_status() { return {false, "not in this build (cmake --preset cuda)"}; }
 
 std::unique_ptr<Transport> make_nccl_transport(const NcclOptions& /*options*/) {
-  throw UsageError("comm.backend is nccl, but this build of shoal has no NCCL: build with `cmake --preset cuda`, "
-                   "or choose gloo, mpi or auto");
+  throw UsageError(
+      "comm.backend is nccl, but this build of shoal has no NCCL: build with `cmake --preset "
+      "cuda`, "
+      "or choose gloo, mpi or auto");
 }
 
 }  // namespace shoal::comm

@@ -1,6 +1,7 @@
 #include "shoal/comm/record/record.h"
 
 #include "shoal/comm/ordered_worker.h"
+#include "shoal/comm/transport.h"
 
 namespace shoal::comm {
 namespace {
@@ -14,21 +15,33 @@ class RecordBackend final : public c10d::Backend {
 
   const std::string getBackendName() const override { return "record"; }
 
-  Work broadcast(Tensors& /*t*/, const c10d::BroadcastOptions& /*o*/) override { return finished_work(); }
-  Work allreduce(Tensors& /*t*/, const c10d::AllreduceOptions& /*o*/) override { return finished_work(); }
-  Work allreduce_coalesced(Tensors& /*t*/, const c10d::AllreduceCoalescedOptions& /*o*/) override { return finished_work(); }
+  Work broadcast(Tensors& /*t*/, const c10d::BroadcastOptions& /*o*/) override {
+    return finished_work();
+  }
+  Work allreduce(Tensors& /*t*/, const c10d::AllreduceOptions& /*o*/) override {
+    return finished_work();
+  }
+  Work allreduce_coalesced(Tensors& /*t*/, const c10d::AllreduceCoalescedOptions& /*o*/) override {
+    return finished_work();
+  }
   Work reduce(Tensors& /*t*/, const c10d::ReduceOptions& /*o*/) override { return finished_work(); }
   Work barrier(const c10d::BarrierOptions& /*o*/) override { return finished_work(); }
   Work send(Tensors& /*t*/, int /*to*/, int /*tag*/) override { return finished_work(); }
   Work recv(Tensors& /*t*/, int /*from*/, int /*tag*/) override { return finished_work(); }
 
-  Work all_gather_single(at::Tensor& /*out*/, at::Tensor& /*in*/, const c10d::AllgatherOptions& /*o*/) override {
+  Work all_gather_single(at::Tensor& /*out*/,
+                         at::Tensor& /*in*/,
+                         const c10d::AllgatherOptions& /*o*/) override {
     return finished_work();
   }
-  Work all_gather_single_coalesced(Tensors& /*outs*/, Tensors& /*ins*/, const c10d::AllgatherOptions& /*o*/) override {
+  Work all_gather_single_coalesced(Tensors& /*outs*/,
+                                   Tensors& /*ins*/,
+                                   const c10d::AllgatherOptions& /*o*/) override {
     return finished_work();
   }
-  Work reduce_scatter_single(at::Tensor& /*out*/, at::Tensor& /*in*/, const c10d::ReduceScatterOptions& /*o*/) override {
+  Work reduce_scatter_single(at::Tensor& /*out*/,
+                             at::Tensor& /*in*/,
+                             const c10d::ReduceScatterOptions& /*o*/) override {
     return finished_work();
   }
   Work reduce_scatter_single_coalesced(Tensors& /*outs*/,
@@ -36,10 +49,14 @@ class RecordBackend final : public c10d::Backend {
                                        const c10d::ReduceScatterOptions& /*o*/) override {
     return finished_work();
   }
-  Work gather(std::vector<Tensors>& /*outs*/, Tensors& /*ins*/, const c10d::GatherOptions& /*o*/) override {
+  Work gather(std::vector<Tensors>& /*outs*/,
+              Tensors& /*ins*/,
+              const c10d::GatherOptions& /*o*/) override {
     return finished_work();
   }
-  Work scatter(Tensors& /*outs*/, std::vector<Tensors>& /*ins*/, const c10d::ScatterOptions& /*o*/) override {
+  Work scatter(Tensors& /*outs*/,
+               std::vector<Tensors>& /*ins*/,
+               const c10d::ScatterOptions& /*o*/) override {
     return finished_work();
   }
   Work all_to_all_single(at::Tensor& /*out*/,

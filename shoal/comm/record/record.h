@@ -1,14 +1,15 @@
-// record.h -- any number of ranks in one process: calls complete at once and move nothing. Private to comm/.
+// record.h -- any number of ranks in one process: calls complete at once and move nothing. Private
+// to comm/.
 //
-// With tensors on the meta device a whole step of a 16,384-rank job runs in milliseconds; a CallListener writes
-// down what it would have sent.
+// With tensors on the meta device a whole step of a 16,384-rank job runs in milliseconds; a
+// CallListener writes down what it would have sent.
 #pragma once
 
 #include <memory>
 
-#include "shoal/comm/transport.h"
-
 namespace shoal::comm {
+
+class Transport;
 
 std::unique_ptr<Transport> make_record_transport();
 
