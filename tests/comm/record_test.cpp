@@ -4,7 +4,9 @@
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
 
+#include "shoal/bench/paired.h"
 #include "shoal/comm/call_log.h"
 #include "shoal/comm/mesh_groups.h"
 #include "shoal/comm/world.h"
@@ -111,6 +113,25 @@ TEST(Record, WalksAllGroupsOf16384RanksInTwoSeconds) {
       << "every group was visited";
   std::cout << "walked " << log.calls().size() << " groups' calls in " << seconds << " s\n";
   EXPECT_LT(seconds, 2.0);
+}
+
+// Where the bare call costs nothing, what is left is what Group costs: the announcement, the
+// checks, the Pending.
+TEST(Group, AddsLessThanTenMicrosecondsToACall) {
+  const auto world = World::record(0, 2, nullptr);
+  Group group = world->group("dp", {0, 1});
+  const auto bare = world->bare_group("bare", {0, 1});
+  const at::Tensor x = at::ones({1024});  // 4 KiB
+  const bench::Paired result = bench::measure_paired(
+      {.a = [&] { group.all_reduce(x, Reduce::kSum, "overhead of a call").wait(); },
+       .b =
+           [&] {
+             std::vector<at::Tensor> tensors = {x};
+             bare->allreduce(tensors)->wait();
+           },
+       .calls = 2000});
+  std::cout << "a Group call adds " << result.added_seconds.median * 1e6 << " us\n";
+  EXPECT_LT(result.added_seconds.median, 10e-6);
 }
 
 TEST(MeshGroups, RefusesAxesThatWereNotAskedFor) {
