@@ -36,6 +36,7 @@ void become_engine(const std::string& command, const std::vector<std::string>& a
   std::vector<std::string> words = {engine->string(), command};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   ::execv(engine->c_str(), pointers.data());

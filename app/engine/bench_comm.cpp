@@ -13,10 +13,10 @@
 
 #include "shoal/bench/paired.h"
 #include "shoal/comm/world.h"
-#include "shoal/config/load.h"
 #include "shoal/core/error.h"
-#include "shoal/core/log.h"
 #include "shoal/core/nearest.h"
+
+#include "app/engine/job.h"
 
 namespace shoal::app {
 namespace {
@@ -290,19 +290,15 @@ void run_comm_bench(const CommBenchOptions& options) {
   const std::vector<std::string> ops = chosen_ops(options.ops);
   const std::vector<int64_t> sizes = chosen_sizes(options.sizes);
   const at::ScalarType type = type_named(options.type);
-  const auto environment = cluster::Environment::of_this_process();
-  const cluster::Membership me = cluster::detect_membership(environment);
-  if (me.world_size == 1) {
+  const Job job = start_job(std::nullopt, options.sets);
+  if (job.me.world_size == 1) {
     throw UsageError(
         "bench comm measures ranks that talk to each other: shoal launch --ranks 2 -- bench comm");
   }
-  const config::RunConfig config = config::load_or_throw({.sets = options.sets});
-  log::configure({.level = config.log.level,
-                  .rank = me.rank,
-                  .world_size = me.world_size,
-                  .all_ranks = config.log.all_ranks});
-  const auto world = comm::World::join(me, environment, comm::world_options(config.comm));
-  const bool speaks = me.rank == 0 && !options.json;
+  head_log(job);
+  const auto world =
+      comm::World::join(job.me, job.environment, comm::world_options(job.config.comm));
+  const bool speaks = job.speaks() && !options.json;
   if (speaks) {
     std::cout
         << format(
@@ -324,7 +320,7 @@ void run_comm_bench(const CommBenchOptions& options) {
     }
   }
   if (speaks) print_names(rows);
-  if (me.rank == 0 && options.json) print_json(rows);
+  if (job.speaks() && options.json) print_json(rows);
   world->leave();
 }
 

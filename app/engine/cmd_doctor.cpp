@@ -6,15 +6,13 @@
 #include <ATen/ops/full.h>
 
 #include "shoal/comm/mesh_groups.h"
-#include "shoal/config/load.h"
 #include "shoal/core/error.h"
-#include "shoal/core/log.h"
 #include "shoal/plan/layout.h"
 
 #include "app/cmd_doctor.h"
 #include "app/engine/data_parallel_check.h"
 #include "app/engine/engine_facts.h"
-#include "app/host_facts.h"
+#include "app/engine/job.h"
 
 namespace shoal::app {
 namespace {
@@ -70,32 +68,19 @@ void add_proof(Report& report, comm::World& world, const config::RunConfig& conf
 int run_engine_doctor(const std::vector<std::string>& arguments) {
   const std::optional<DoctorOptions> options = parse_doctor(arguments);
   if (!options) return 0;
-  const auto environment = cluster::Environment::of_this_process();
-  const cluster::Membership me = cluster::detect_membership(environment);
-  const config::RunConfig config =
-      config::load_or_throw({.file = options->file,
-                             .sets = options->sets,
-                             .world = config::World{me.world_size, me.local_size}});
-  log::configure({.level = config.log.level,
-                  .rank = me.rank,
-                  .world_size = me.world_size,
-                  .all_ranks = config.log.all_ranks});
-  Report report;
-  add_build_facts(report);
-  add_host_facts(report);
-  add_job_facts(report, me, environment, config.comm.interface);
-  add_engine_facts(report);
-  if (me.launcher != "none") {
+  const Job job = start_job(options->file, options->sets);
+  Report report = facts_of(job);
+  if (job.me.launcher != "none") {
     ActivityBoard board;
     const ActivityBoard::Seat seat(board, "main");
-    comm::WorldOptions world_options = comm::world_options(config.comm);
+    comm::WorldOptions world_options = comm::world_options(job.config.comm);
     world_options.board = &board;
-    const auto world = comm::World::join(me, environment, world_options);
+    const auto world = comm::World::join(job.me, job.environment, world_options);
     add_world_facts(report, *world);
-    add_proof(report, *world, config);
+    add_proof(report, *world, job.config);
     world->leave();
   }
-  if (me.rank == 0) std::cout << (options->json ? report.json() : report.text());
+  if (job.speaks()) std::cout << (options->json ? report.json() : report.text());
   return 0;
 }
 

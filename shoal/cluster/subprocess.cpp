@@ -52,7 +52,7 @@ std::vector<std::string> merged_environment(const std::map<std::string, std::str
     if (!additions.contains(std::string(text.substr(0, text.find('=')))))
       entries.emplace_back(text);
   }
-  for (const auto& [name, value] : additions) entries.push_back(name + "=" + value);
+  for (const auto& [name, value] : additions) entries.push_back(format("{}={}", name, value));
   return entries;
 }
 

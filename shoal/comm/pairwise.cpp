@@ -16,8 +16,9 @@ namespace {
 using Work = c10::intrusive_ptr<c10d::Work>;
 using Tensors = std::vector<at::Tensor>;
 
-// Small enough that a chunk is added up while the next one arrives and both stay in the cache. Between
-// 128 Ki and 1 Mi elements, with 4 or 8 buffers, `shoal bench comm` shows no difference beyond its noise.
+// Small enough that a chunk is added up while the next one arrives and both stay in the cache.
+// Between 128 Ki and 1 Mi elements, with 4 or 8 buffers, `shoal bench comm` shows no difference
+// beyond its noise.
 constexpr int64_t kChunkElements = 256 << 10;
 constexpr int64_t kBuffers = 4;
 

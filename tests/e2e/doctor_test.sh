@@ -25,6 +25,7 @@ PYTHON
 # A config that does not fit the ranks is refused before anybody connects.
 expect_exit 2 "$shoal" launch --ranks 3 -- doctor --set parallel.tp=2
 expect_text "$scratch/err" 'parallel'
+[ "$(grep -c '^error' "$scratch/err")" = 1 ] || fail 'every rank reports what rank 0 has reported'
 expect_exit 2 "$shoal" launch --ranks 2 -- doctor --set comm.backend=nccl
 expect_text "$scratch/err" 'no NCCL'
 expect_exit 2 "$shoal" launch --ranks 2 -- doctor --set comm.interface=ib7

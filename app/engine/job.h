@@ -1,0 +1,34 @@
+// job.h -- how every command above the torch line begins: who am I, what does the config say, and
+// the head of the log.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shoal/cluster/environment.h"
+#include "shoal/cluster/membership.h"
+#include "shoal/config/run_config.h"
+
+#include "app/report.h"
+
+namespace shoal::app {
+
+struct Job {
+  cluster::Environment environment;
+  cluster::Membership me;
+  config::RunConfig config;  // checked against the ranks there are, `auto` resolved
+
+  [[nodiscard]] bool speaks() const { return me.rank == 0; }
+};
+
+// Reads environment and config and sets up the log. Throws UsageError for a wrong config: on rank 0
+// at once, on the others a little later, so that under a launcher the problem is said once.
+Job start_job(const std::optional<std::string>& file, const std::vector<std::string>& sets);
+
+// Build, host, job and engine: what `shoal doctor` prints and what heads the log of every run.
+Report facts_of(const Job& job);
+
+void head_log(const Job& job);
+
+}  // namespace shoal::app

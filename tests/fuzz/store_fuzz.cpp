@@ -1,0 +1,64 @@
+// Any bytes as a message to the store: decoded or refused, never a crash; what decodes encodes back
+// to the same bytes, and a table that applies it stays within its limits. The same for answers, and
+// for the lists that Slurm hands to a rank.
+
+#include <cstdlib>
+#include <string_view>
+
+#include "shoal/cluster/hostlist.h"
+#include "shoal/cluster/store_protocol.h"
+#include "shoal/cluster/store_table.h"
+#include "shoal/core/error.h"
+
+namespace {
+
+using namespace shoal::cluster;  // NOLINT(google-build-using-namespace)
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+void try_request(std::string_view bytes, StoreTable& table) {
+  const auto request = StoreRequest::decode(bytes);
+  if (!request) return;
+  require(request->encode().substr(sizeof(uint32_t)) == bytes);
+  const auto answer = table.apply(*request);
+  if (answer) {
+    const auto heard =
+        StoreAnswer::decode(std::string_view(answer->encode()).substr(sizeof(uint32_t)));
+    require(heard && heard->texts == answer->texts && heard->number == answer->number);
+  } else {
+    require(table.first_missing(*request, 0) < request->keys.size());
+    require(table.timed_out(*request).number > 0);
+  }
+}
+
+void try_list(std::string_view text) {
+  try {
+    (void)expand_hostlist(text);
+  } catch (const shoal::UsageError&) {
+  }
+  try {
+    (void)expand_tasks_per_node(text);
+  } catch (const shoal::UsageError&) {
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  StoreTable table(
+      {.max_key_bytes = 16, .max_value_bytes = 64, .max_keys = 8, .max_total_bytes = 256});
+  // Several messages in one input, so that one can meet what another left behind.
+  std::string_view left = bytes;
+  while (!left.empty()) {
+    const size_t length = static_cast<unsigned char>(left.front());
+    try_request(left.substr(1, length), table);
+    left.remove_prefix(std::min(left.size(), length + 1));
+  }
+  try_request(bytes, table);
+  (void)StoreAnswer::decode(bytes);
+  if (size < 200) try_list(bytes);
+  return 0;
+}
