@@ -14,8 +14,8 @@ namespace shoal::app {
 struct Command {
   std::string_view name;
   std::string_view summary;
-  int (*run)(const std::vector<std::string>&
-                 arguments);  // the words after the name; returns the exit code
+  // The words after the name; returns the exit code.
+  int (*run)(const std::vector<std::string>& arguments);
 };
 
 // Runs one command of the table. For both executables; `words` are those after the program's own

@@ -62,13 +62,13 @@ class CommBench {
   }
 
  private:
-  std::vector<int> everyone() const {
+  [[nodiscard]] std::vector<int> everyone() const {
     std::vector<int> ranks(static_cast<size_t>(world_.size()));
     std::iota(ranks.begin(), ranks.end(), 0);
     return ranks;
   }
 
-  at::Tensor buffer(int64_t elements) const {
+  [[nodiscard]] at::Tensor buffer(int64_t elements) const {
     return at::ones({elements}, at::TensorOptions(type_).device(world_.device()));
   }
 
@@ -85,7 +85,7 @@ class CommBench {
                       10'000);
   }
 
-  double copy_seconds(int64_t bytes) const {
+  [[nodiscard]] double copy_seconds(int64_t bytes) const {
     std::vector<char> from(static_cast<size_t>(bytes), 1);
     std::vector<char> into(static_cast<size_t>(bytes));
     const auto copy = [&] { std::memcpy(into.data(), from.data(), from.size()); };

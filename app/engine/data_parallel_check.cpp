@@ -15,8 +15,8 @@ namespace {
 constexpr int64_t kInputs = 7;
 constexpr int64_t kHidden = 13;
 constexpr int64_t kOutputs = 3;
-constexpr int64_t kBatch =
-    37;  // samples of a step, over all ranks: some ranks get one more than others
+// Samples of a step, over all ranks: some ranks get one more than others.
+constexpr int64_t kBatch = 37;
 constexpr int kSteps = 20;
 constexpr double kLearningRate = 0.2;
 

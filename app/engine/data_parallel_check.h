@@ -13,8 +13,8 @@ struct DataParallelResult {
   int steps = 0;
   double first_loss = 0;
   double last_loss = 0;
-  double max_difference =
-      0;  // of any weight on any rank from the one-rank result, in double precision
+  // Of any weight on any rank from the one-rank result, in double precision.
+  double max_difference = 0;
   double seconds = 0;
 };
 

@@ -23,8 +23,8 @@ struct Quartiles {
   [[nodiscard]] std::string text(int digits) const;  // "0.31 (0.29 .. 0.35)"
 };
 
-Quartiles quartiles_of(
-    std::vector<double> values);  // linear between neighbours; at least one value
+// Linear between neighbours; at least one value.
+Quartiles quartiles_of(std::vector<double> values);
 
 struct Paired {
   Quartiles ratio;      // a / b, round by round

@@ -20,8 +20,8 @@ class Environment {
   static Environment of_this_process();
 
   [[nodiscard]] bool has(const std::string& name) const { return get(name).has_value(); }
-  [[nodiscard]] std::optional<std::string> get(
-      const std::string& name) const;  // empty counts as absent
+  // Empty counts as absent.
+  [[nodiscard]] std::optional<std::string> get(const std::string& name) const;
   [[nodiscard]] std::string get_or(const std::string& name, const std::string& fallback) const;
   [[nodiscard]] std::optional<int> get_number(const std::string& name) const;  // 0 or more
   [[nodiscard]] int require_number(const std::string& name) const;

@@ -9,6 +9,7 @@ namespace shoal::cluster {
 namespace {
 
 constexpr size_t kMaxEntries = 1'000'000;
+constexpr size_t kMaxDigits = 12;  // leading zeros included
 
 [[noreturn]] void refuse(std::string_view list, std::string_view why) {
   throw UsageError(format("the list '{}' cannot be read: {}", list.substr(0, 200), why));
@@ -44,8 +45,9 @@ void append_range(std::string_view range, std::vector<std::string>& out, std::st
       dash == std::string_view::npos ? low_text : range.substr(dash + 1);
   const std::optional<int> low = to_number(low_text);
   const std::optional<int> high = to_number(high_text);
-  if (!low || !high || *low > *high) refuse(whole, format("'{}' is not a range", range));
-  if (static_cast<size_t>(*high - *low) >= kMaxEntries)
+  const bool is_range = low && high && *low <= *high && low_text.size() <= kMaxDigits;
+  if (!is_range) refuse(whole, format("'{}' is not a range", range.substr(0, 40)));
+  if (out.size() + static_cast<size_t>(*high - *low) >= kMaxEntries)
     refuse(whole, "it has more than a million entries");
   for (int number = *low; number <= *high; ++number) {
     out.push_back(format("{:0{}}", number, low_text.size()));

@@ -19,8 +19,8 @@
 namespace shoal::cluster {
 
 struct Membership {
-  std::string launcher =
-      "none";  // "none", "shoal launch", "torchrun", "openmpi", "pals", "hydra", "slurm"
+  // "none", "shoal launch", "torchrun", "openmpi", "pals", "hydra", "slurm"
+  std::string launcher = "none";
   std::string scheduler = "none";  // "none", "slurm", "pbs": who gave us the hosts
   std::string job = "alone";       // the same on every rank, different between jobs
 

@@ -12,8 +12,8 @@ namespace shoal::cluster {
 namespace {
 
 constexpr int kPortCandidates = 8;
-constexpr int kFirstPort =
-    20000;  // below the range from which Linux picks ports for outgoing connections
+// Below the range from which Linux picks ports for outgoing connections.
+constexpr int kFirstPort = 20000;
 constexpr int kPortSpan = 32768 - kFirstPort;
 constexpr const char* kEveryoneIsHere = "rendezvous/complete";
 
@@ -93,8 +93,8 @@ void wait_for_everyone(const Membership& me, StoreClient& store, Duration patien
     return;
   }
   const Activity doing("waiting for rank 0 to see every rank");
-  store.wait({kEveryoneIsHere},
-             left + std::chrono::seconds(10));  // rank 0 knows who is missing: let it speak first
+  // Rank 0 knows who is missing: let it speak first.
+  store.wait({kEveryoneIsHere}, left + std::chrono::seconds(10));
 }
 
 }  // namespace
@@ -136,11 +136,11 @@ Rendezvous meet(const Membership& me,
   meeting.world_size_ = me.world_size;
   if (me.rank == 0) {
     meeting.server_ = std::make_unique<StoreServer>(StoreServerOptions{
+        // A rank, and a few threads of it that wait on their own.
         .address = place.addresses.front(),
         .ports = me.world_size == 1 ? std::vector<int>{0} : place.ports,
         .secret = secret,
-        .max_clients =
-            4 * me.world_size + 16,  // a rank, and a few threads of it that wait on their own
+        .max_clients = 4 * me.world_size + 16,
         .board = options.board});
     target.endpoints = {meeting.server_->endpoint()};
   } else {

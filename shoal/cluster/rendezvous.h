@@ -24,8 +24,8 @@ namespace shoal::cluster {
 
 struct RendezvousOptions {
   Duration patience = std::chrono::minutes(5);
-  std::optional<std::string>
-      interface;  // name or address to listen and talk through; none = found out
+  // Name or address to listen and talk through; none = found out.
+  std::optional<std::string> interface;
   ActivityBoard* board = nullptr;
 };
 

@@ -122,8 +122,8 @@ StoreAnswer StoreClient::ask(const StoreRequest& request) {
   std::optional<StoreAnswer> answer;
   if (alive) answer = StoreAnswer::decode(message);
   if (!answer) {
-    connection_->fd
-        .reset();  // half an answer may be on its way: the connection cannot be used again
+    // Half an answer may be on its way: the connection cannot be used again.
+    connection_->fd.reset();
     throw PeerLost(format("the store of rank 0 at {} is gone", connection_->server.text()));
   }
   if (answer->status == StoreStatus::kRefused) {

@@ -1,7 +1,8 @@
 // store_client.h -- a rank's connection to the job's store.
 //
-//   StoreClient store = StoreClient::connect({.endpoints = {{"10.0.0.1", 23456}}, .secret =
-//   secret}, 5min); store.set("rank/3", "node-b"); store.get("rank/0", 30s);
+//   auto store = StoreClient::connect({.endpoints = {{"10.0.0.1", 23456}}, .secret = secret}, 5min);
+//   store.set("rank/3", "node-b");
+//   store.get("rank/0", 30s);
 //
 // Calls block until answered; each may be used from any thread, one call at a time. A thread that
 // may wait long takes a connection of its own with clone(). A store that is gone, or does not
@@ -21,8 +22,8 @@
 namespace shoal::cluster {
 
 struct StoreTarget {
-  std::vector<Endpoint>
-      endpoints;  // where the store may be; tried in turn until one proves the secret
+  // Where the store may be; tried in turn until one proves the secret.
+  std::vector<Endpoint> endpoints;
   Secret secret;
 };
 
@@ -55,8 +56,8 @@ class StoreClient {
   void append(const std::string& key, const std::string& value);
   std::string get(const std::string& key, Duration patience);
   std::vector<std::string> get(const std::vector<std::string>& keys, Duration patience);
-  void wait(const std::vector<std::string>& keys,
-            Duration patience);  // StoreTimeout names the missing
+  // StoreTimeout names the missing.
+  void wait(const std::vector<std::string>& keys, Duration patience);
   int64_t add(const std::string& key, int64_t amount);
   std::string compare_set(const std::string& key,
                           const std::string& expected,

@@ -54,8 +54,8 @@ struct StoreRequest {
   Duration patience{};  // kGet and kWait: how long the server may hold the answer back
 
   [[nodiscard]] std::string encode() const;
-  static std::optional<StoreRequest> decode(
-      std::string_view message);  // nothing unless well formed
+  // Nothing unless well formed.
+  static std::optional<StoreRequest> decode(std::string_view message);
 };
 
 enum class StoreStatus : uint8_t {

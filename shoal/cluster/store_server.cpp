@@ -8,7 +8,6 @@
 #include <deque>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <unordered_map>
 
 #include <netinet/in.h>
@@ -18,28 +17,23 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "shoal/cluster/store_waiting.h"
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
 
 namespace shoal::cluster {
 namespace {
 
-using ConnectionId = uint64_t;
+using ConnectionId = StoreWaiting::Client;
 
 constexpr ConnectionId kListenerId = 0;
 constexpr ConnectionId kWakeId = 1;
 constexpr ConnectionId kFirstConnectionId = 2;
+constexpr Duration kLongestPatience = std::chrono::hours(24 * 7);
 constexpr size_t kReadBytes = 64 << 10;
 constexpr size_t kLengthBytes = sizeof(uint32_t);
-constexpr Duration kAcceptPause =
-    std::chrono::milliseconds(50);  // when the process is out of descriptors
-
-// A request that waits for a key, from the first missing one on.
-struct Parked {
-  StoreRequest request;
-  size_t next = 0;
-  Clock::time_point until;
-};
+// When the process is out of descriptors.
+constexpr Duration kAcceptPause = std::chrono::milliseconds(50);
 
 struct Connection {
   ConnectionId id = 0;
@@ -48,7 +42,6 @@ struct Connection {
   std::string nonce;
   std::string in;
   std::string out;
-  std::optional<Parked> parked;
   bool closing = false;  // once `out` is sent
   uint32_t interest = 0;
 };
@@ -61,6 +54,7 @@ class StoreServer::Loop {
   Loop(StoreServerOptions options, UniqueFd listener)
       : options_(std::move(options)),
         table_(options_.limits),
+        waiting_(table_),
         listener_(std::move(listener)),
         epoll_(::epoll_create1(EPOLL_CLOEXEC)),
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -120,7 +114,7 @@ class StoreServer::Loop {
   [[nodiscard]] int milliseconds_to_next_deadline() const {
     Clock::time_point next = Clock::now() + std::chrono::hours(1);
     if (!strangers_.empty()) next = std::min(next, strangers_.front().until);
-    if (!patience_.empty()) next = std::min(next, patience_.begin()->first);
+    if (const auto waiter = waiting_.next_deadline()) next = std::min(next, *waiter);
     if (accept_paused_until_) next = std::min(next, *accept_paused_until_);
     const auto left = std::chrono::ceil<Duration>(next - Clock::now()).count();
     return static_cast<int>(std::max<int64_t>(left, 0));
@@ -128,12 +122,7 @@ class StoreServer::Loop {
 
   void expire(Clock::time_point now) {
     while (!strangers_.empty() && strangers_.front().until <= now) turn_away_oldest_stranger();
-    while (!patience_.empty() && patience_.begin()->first <= now) {
-      Connection& connection = connections_.at(patience_.begin()->second);
-      const StoreAnswer answer = table_.timed_out(connection.parked->request);
-      unpark(connection);
-      reply(connection, answer);
-    }
+    answer_all(waiting_.overdue(now));
     if (accept_paused_until_ && *accept_paused_until_ <= now) {
       accept_paused_until_.reset();
       watch(EPOLL_CTL_MOD, listener_.get(), EPOLLIN, kListenerId);
@@ -144,8 +133,8 @@ class StoreServer::Loop {
 
   void handle(const epoll_event& event) {
     const auto found = connections_.find(event.data.u64);
-    if (found == connections_.end())
-      return;  // the listener, stop()'s wake-up, or closed earlier in this round
+    // The listener, stop()'s wake-up, or closed earlier in this round.
+    if (found == connections_.end()) return;
     Connection& connection = found->second;
     if ((event.events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) != 0 && (event.events & EPOLLIN) == 0) {
       close(connection);
@@ -206,7 +195,7 @@ class StoreServer::Loop {
   }
 
   void close(Connection& connection) {
-    unpark(connection);
+    waiting_.leave(connection.id);
     const bool proven = connection.proven;
     connections_.erase(connection.id);
     const std::lock_guard lock(counts_mutex_);
@@ -221,8 +210,7 @@ class StoreServer::Loop {
 
   // False when the connection is gone.
   bool receive(Connection& connection) {
-    std::array<char, kReadBytes>
-        buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled by recv
+    std::array<char, kReadBytes> buffer;  // filled by recv
     // A stranger may send its greeting and nothing more; what else it sends is never read.
     const size_t room =
         connection.proven ? buffer.size() : kClientGreetingBytes - connection.in.size();
@@ -290,8 +278,8 @@ class StoreServer::Loop {
   }
 
   void update_interest(Connection& connection) {
-    // A parked client has nothing more to say until it is answered; only its going away matters.
-    const bool listen = !connection.parked && !connection.closing;
+    // A waiting client has nothing more to say until it is answered; only its going away matters.
+    const bool listen = !waiting_.holds(connection.id) && !connection.closing;
     const uint32_t interest =
         EPOLLRDHUP | (listen ? EPOLLIN : 0U) | (connection.out.empty() ? 0U : EPOLLOUT);
     if (interest == connection.interest) return;
@@ -303,7 +291,8 @@ class StoreServer::Loop {
 
   // Handles every complete request that has arrived. False when the connection is gone.
   bool serve(Connection& connection) {
-    while (!connection.parked && !connection.closing && connection.in.size() >= kLengthBytes) {
+    while (!waiting_.holds(connection.id) && !connection.closing &&
+           connection.in.size() >= kLengthBytes) {
       uint32_t length = 0;
       std::memcpy(&length, connection.in.data(), kLengthBytes);
       if (length > max_message_bytes()) {
@@ -332,14 +321,16 @@ class StoreServer::Loop {
   void execute(Connection& connection, const StoreRequest& request) {
     const std::optional<StoreAnswer> answer = table_.apply(request);
     if (!answer) {
-      park(connection, request);
+      const auto patience = std::clamp(request.patience, Duration::zero(), kLongestPatience);
+      waiting_.enter(connection.id, request, Clock::now() + patience);
+      update_interest(connection);
       return;
     }
     reply(connection, *answer);
     const bool writes = request.op == StoreOp::kSet || request.op == StoreOp::kAppend ||
                         request.op == StoreOp::kAdd || request.op == StoreOp::kCompareSet;
     if (writes && answer->status == StoreStatus::kDone) {
-      for (const std::string& key : request.keys) wake_waiters(key);
+      for (const std::string& key : request.keys) answer_all(waiting_.written(key));
     }
   }
 
@@ -348,55 +339,8 @@ class StoreServer::Loop {
     send(connection, answer.encode());
   }
 
-  // ---- waiting for keys ----
-
-  void park(Connection& connection, const StoreRequest& request) {
-    const auto patience =
-        std::clamp<Duration>(request.patience, Duration::zero(), std::chrono::hours(24 * 7));
-    connection.parked = Parked{request, 0, Clock::now() + patience};
-    connection.parked->next = table_.first_missing(request, 0);
-    waiters_[request.keys[connection.parked->next]].push_back(connection.id);
-    patience_.insert({connection.parked->until, connection.id});
-    update_interest(connection);
-  }
-
-  void unpark(Connection& connection) {
-    if (!connection.parked) return;
-    const Parked& parked = *connection.parked;
-    patience_.erase({parked.until, connection.id});
-    if (parked.next < parked.request.keys.size())
-      stop_waiting(parked.request.keys[parked.next], connection.id);
-    connection.parked.reset();
-    update_interest(connection);
-  }
-
-  void stop_waiting(const std::string& key, ConnectionId id) {
-    const auto waiting = waiters_.find(key);
-    if (waiting == waiters_.end()) return;
-    std::erase(waiting->second, id);
-    if (waiting->second.empty()) waiters_.erase(waiting);
-  }
-
-  // Each waiter waits for one key at a time, its first missing one: a wait for n keys costs n
-  // look-ups in all.
-  void wake_waiters(const std::string& key) {
-    auto waiting = waiters_.extract(key);
-    if (waiting.empty()) return;
-    for (const ConnectionId id : waiting.mapped()) {
-      Connection& connection = connections_.at(id);
-      Parked& parked = *connection.parked;
-      const std::vector<std::string>& keys = parked.request.keys;
-      parked.next = table_.first_missing(parked.request, parked.next);
-      if (parked.next == keys.size())
-        parked.next = table_.first_missing(parked.request, 0);  // any removed since?
-      if (parked.next < keys.size()) {
-        waiters_[keys[parked.next]].push_back(id);
-        continue;
-      }
-      const std::optional<StoreAnswer> answer = table_.apply(parked.request);
-      unpark(connection);
-      reply(connection, *answer);
-    }
+  void answer_all(const StoreWaiting::Answers& answers) {
+    for (const auto& [id, answer] : answers) reply(connections_.at(id), answer);
   }
 
   struct Stranger {
@@ -406,6 +350,7 @@ class StoreServer::Loop {
 
   const StoreServerOptions options_;
   StoreTable table_;
+  StoreWaiting waiting_;
   UniqueFd listener_;
   UniqueFd epoll_;
   UniqueFd wake_;
@@ -413,10 +358,8 @@ class StoreServer::Loop {
 
   ConnectionId next_id_ = kFirstConnectionId;
   std::unordered_map<ConnectionId, Connection> connections_;
-  std::deque<Stranger>
-      strangers_;  // in the order of their deadlines; admitted ones stay until theirs passes
-  std::set<std::pair<Clock::time_point, ConnectionId>> patience_;
-  std::unordered_map<std::string, std::vector<ConnectionId>> waiters_;
+  // In the order of their deadlines; admitted ones stay until theirs passes.
+  std::deque<Stranger> strangers_;
   std::optional<Clock::time_point> accept_paused_until_;
 
   mutable std::mutex counts_mutex_;

@@ -1,8 +1,7 @@
 // store_server.h -- the store of a job: one thread in rank 0 that the other ranks connect to.
 //
-//   StoreServer server({.address = "10.0.0.1", .ports = {23456}, .secret = secret, .max_clients =
-//   64}); server.endpoint();                  // where it listens: exactly that address, never a
-//   wildcard
+//   StoreServer server({.address = "10.0.0.1", .ports = {23456}, .secret = secret});
+//   server.endpoint();          // where it listens: exactly that address, never a wildcard
 //
 // Safe against strangers: a connection proves the job's secret before its first request is read,
 // and is closed after `greeting` otherwise. Connections, keys and sizes are bounded; when too many

@@ -110,16 +110,16 @@ Child start(const Program& program) {
   if (pid == 0) become(launch);
   failure.write.reset();
   int error_number = 0;
-  const ssize_t got =
-      ::read(failure.read.get(), &error_number, sizeof(error_number));  // 0 once exec succeeded
+  // Reads nothing once exec has succeeded.
+  const ssize_t got = ::read(failure.read.get(), &error_number, sizeof(error_number));
   if (got > 0) {
     ::waitpid(pid, nullptr, 0);
     throw UsageError(
         format("cannot start '{}': {}", program.arguments[0], describe_errno(error_number)));
   }
   ::fcntl(words.read.get(), F_SETFL, O_NONBLOCK);
-  UniqueFd death(
-      static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));  // glibc 2.36 declares it for C only
+  // glibc 2.36 declares it for C only.
+  UniqueFd death(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   if (!death.valid()) {
     ::kill(pid, SIGKILL);
     ::waitpid(pid, nullptr, 0);

@@ -1,8 +1,8 @@
 // supervisor.h -- starts the ranks of this host, passes signals on, and says who failed first.
 //
 //   const JobResult result = supervise(programs, {});
-//   result.exit_code, result.cause            // 137, "rank 3 (pid 4711) was killed by SIGKILL
-//   after 12.3 s"
+//   result.exit_code       // 137
+//   result.cause           // "rank 3 (pid 4711) was killed by SIGKILL after 12.3 s"
 //
 // When a rank fails the others are asked to stop (SIGTERM) and, after a grace period, killed. A
 // rank that ends because a peer is gone (exit code 75) is not the first cause while any other rank
@@ -20,8 +20,8 @@ namespace shoal::cluster {
 struct SuperviseOptions {
   int first_rank = 0;                         // rank of programs[0]; the rest follow
   Duration grace = std::chrono::seconds(30);  // between SIGTERM and SIGKILL
-  Duration settle =
-      std::chrono::milliseconds(500);  // for the true cause to show after a first exit with 75
+  // For the true cause to show after a first exit with 75.
+  Duration settle = std::chrono::milliseconds(500);
 };
 
 struct JobResult {

@@ -13,8 +13,8 @@ uint16_t narrow(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   const uint32_t to_nearest_even = 0x7FFFU + ((bits >> 16) & 1U);
   const auto rounded = static_cast<uint16_t>((bits + to_nearest_even) >> 16);
-  return value != value ? static_cast<uint16_t>(0x7FC0U)
-                        : rounded;  // rounding must not carry a NaN to infinity
+  // Rounding must not carry a NaN to infinity.
+  return value != value ? static_cast<uint16_t>(0x7FC0U) : rounded;
 }
 
 struct Add {

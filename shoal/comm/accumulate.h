@@ -17,9 +17,8 @@ void accumulate(Element type, Reduce op, void* into, const void* from, int64_t c
 // every step.
 void widen_bf16(float* into, const uint16_t* from, int64_t count);
 void accumulate_bf16(Reduce op, float* into, const uint16_t* from, int64_t count);
-void narrow_bf16(uint16_t* into,
-                 const float* from,
-                 int64_t count);  // to nearest, ties to even; NaN stays NaN
+// To nearest, ties to even; NaN stays NaN.
+void narrow_bf16(uint16_t* into, const float* from, int64_t count);
 
 void divide(Element type, void* inout, int64_t divisor, int64_t count);
 

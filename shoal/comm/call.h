@@ -31,8 +31,8 @@ struct Call {
   std::string group;  // the group's name: "dp_shard"
   int group_size = 1;
   int peer = -1;  // root or partner, as a position in the group; -1 where there is none
-  int64_t bytes =
-      0;  // of the full side: what one rank ends up with, or starts from, whichever is larger
+  // Of the full side: what one rank ends up with, or starts from, whichever is larger.
+  int64_t bytes = 0;
   uint64_t sequence = 0;  // how many calls this group has made before
 };
 

@@ -205,8 +205,8 @@ Pending Group::reduce_scatter(at::Tensor shard, at::Tensor in, Reduce op, std::s
                 });
 }
 
-Pending Group::all_to_all(at::Tensor out,
-                          at::Tensor in,
+Pending Group::all_to_all(const at::Tensor& out,
+                          const at::Tensor& in,
                           const Splits& splits,
                           std::string_view what) {
   check_tensor(out, what);

@@ -68,22 +68,15 @@ class Group {
   [[nodiscard]] std::string_view backend() const;
 
   Pending all_reduce(at::Tensor inout, Reduce op, std::string_view what);
-  Pending reduce(at::Tensor inout,
-                 Reduce op,
-                 int root,
-                 std::string_view what);  // other ranks' tensors are undefined after
+  // Other ranks' tensors are undefined after.
+  Pending reduce(at::Tensor inout, Reduce op, int root, std::string_view what);
   Pending broadcast(at::Tensor inout, int root, std::string_view what);
-  Pending all_gather(at::Tensor out,
-                     at::Tensor shard,
-                     std::string_view what);  // out = shards in rank order
-  Pending gather(at::Tensor out,
-                 at::Tensor shard,
-                 int root,
-                 std::string_view what);  // out: undefined except at root
-  Pending scatter(at::Tensor shard,
-                  at::Tensor in,
-                  int root,
-                  std::string_view what);  // in: undefined except at root
+  // `out` becomes the shards in rank order.
+  Pending all_gather(at::Tensor out, at::Tensor shard, std::string_view what);
+  // `out` may be undefined except at root.
+  Pending gather(at::Tensor out, at::Tensor shard, int root, std::string_view what);
+  // `in` may be undefined except at root.
+  Pending scatter(at::Tensor shard, at::Tensor in, int root, std::string_view what);
   Pending reduce_scatter(at::Tensor shard, at::Tensor in, Reduce op, std::string_view what);
 
   // Element counts per rank; empty means equal parts.
@@ -91,7 +84,10 @@ class Group {
     std::vector<int64_t> out;
     std::vector<int64_t> in;
   };
-  Pending all_to_all(at::Tensor out, at::Tensor in, const Splits& splits, std::string_view what);
+  Pending all_to_all(const at::Tensor& out,
+                     const at::Tensor& in,
+                     const Splits& splits,
+                     std::string_view what);
 
   // Matched by tag, then in order. Post every send and receive of an exchange before waiting for
   // one: a send may complete only once it is received.

@@ -199,8 +199,8 @@ class PairwiseBackend final : public c10d::Backend {
       works.push_back(send_one(in, sends_to(step), tag));
     }
     const at::Tensor mine = part(out, getRank(), count);
-    if (mine.data_ptr() != in.data_ptr())
-      copy(mine, in);  // in place: the shard is already where it belongs
+    // In place: the shard is already where it belongs.
+    if (mine.data_ptr() != in.data_ptr()) copy(mine, in);
     wait_all(works);
   }
 
@@ -272,8 +272,8 @@ class PartialSum {
 void PairwiseBackend::add_up(const at::Tensor& out, const at::Tensor& in, Reduce op, int tag) {
   const int64_t total = out.numel();
   if (total == 0) return;
-  const int64_t chunk =
-      std::max(kChunkElements, (total >> kChunkBits) + 1);  // as many chunks as tags
+  // As many chunks as tags.
+  const int64_t chunk = std::max(kChunkElements, (total >> kChunkBits) + 1);
   const int64_t num_chunks = (total + chunk - 1) / chunk;
   const auto chunk_of = [&](const at::Tensor& whole, int64_t k) {
     return whole.narrow(0, k * chunk, std::min(chunk, total - k * chunk));

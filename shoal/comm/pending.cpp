@@ -85,8 +85,8 @@ Pending::Pending(Pending&& other) noexcept = default;
 Pending& Pending::operator=(Pending&& other) noexcept = default;
 
 Pending::~Pending() {
-  if (!flight_ || std::uncaught_exceptions() > 0)
-    return;  // on the way out of an error nobody waits
+  // On the way out of an error nobody waits.
+  if (!flight_ || std::uncaught_exceptions() > 0) return;
   const std::string text = describe(flight_->call, flight_->state->spec);
 #ifdef SHOAL_DEV_CHECKS
   log::error("{} was dropped without waiting for it", text);

@@ -1,10 +1,9 @@
 // activity.h -- what each thread of this process is doing, and since when.
 //
 //   ActivityBoard board;
-//   ActivityBoard::Seat seat(board, "step");             // once, at the top of the thread
+//   ActivityBoard::Seat seat(board, "step");      // once, at the top of the thread
 //   { Activity doing("all_reduce 'gradients' on dp"); ... }
-//   board.snapshot();                                    // from any thread: the hang report reads
-//   this
+//   board.snapshot();                             // from any thread: the hang report reads this
 //
 // Writing costs a lock nobody contends and a short copy; a thread without a seat writes nothing.
 // Activities nest: the innermost one is shown, and the outer one comes back when it ends.

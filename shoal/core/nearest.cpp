@@ -26,8 +26,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::optional<std::string_view> nearest(std::string_view word,
                                         const std::vector<std::string_view>& candidates) {
-  constexpr size_t kMaxWord =
-      100;  // beyond that nobody mistyped a known word, and the cost is quadratic
+  // Beyond that nobody mistyped a known word, and the cost is quadratic.
+  constexpr size_t kMaxWord = 100;
   if (word.size() > kMaxWord) return std::nullopt;
   std::optional<std::string_view> best;
   size_t best_distance = std::max<size_t>(word.size() / 3, 1) + 1;

@@ -5,10 +5,9 @@
 // first: neighbours on the last axis have adjacent rank numbers, so the chattiest axis goes last.
 //
 //   const Mesh mesh({{Axis::kPp, 2}, {Axis::kDpShard, 2}, {Axis::kTp, 2}});
-//   mesh.coordinate(5)                            // {1, 0, 1}
-//   mesh.peers(5, Axis::kDpShard)                 // {5, 7}
-//   mesh.peers(5, {Axis::kPp, Axis::kTp})         // {0, 1, 4, 5}: a product of axes is one group
-//   too
+//   mesh.coordinate(5)                       // {1, 0, 1}
+//   mesh.peers(5, Axis::kDpShard)            // {5, 7}
+//   mesh.peers(5, {Axis::kPp, Axis::kTp})    // {0, 1, 4, 5}: a product of axes is one group too
 //
 // An axis that is not listed has size 1: every rank is alone on it. Pure arithmetic: no sockets, no
 // torch, no globals; comm/mesh_groups.h turns peers into communicators. Immutable; share freely

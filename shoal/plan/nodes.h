@@ -1,8 +1,7 @@
 // nodes.h -- which node each rank runs on, and which groups of a mesh cross node borders.
 //
 //   const Nodes nodes = Nodes::uniform(/*num_ranks=*/16, /*ranks_per_node=*/8);
-//   require_inside_nodes(mesh, Axis::kTp, nodes);       // UsageError when a tp group would leave
-//   its node
+//   require_inside_nodes(mesh, Axis::kTp, nodes);     // UsageError if a tp group leaves its node
 //
 // Ranks are numbered node by node, as every launcher does by default; nodes may hold unequal
 // numbers. Pure arithmetic. Immutable; share freely between threads.

@@ -36,6 +36,10 @@ TEST(Hostlist, RefusesBombs) {
               HasSubstr("million"));
   EXPECT_THAT(error_text<UsageError>([] { expand_hostlist("n[0-9999][0-9999][0-9999]"); }),
               HasSubstr("million"));
+  EXPECT_THAT(error_text<UsageError>([] { expand_hostlist("n[0-600000,0-600000]"); }),
+              HasSubstr("million"));
+  const std::string wide = "n[" + std::string(100'000, '0') + "-9999]";
+  EXPECT_THAT(error_text<UsageError>([&] { expand_hostlist(wide); }), HasSubstr("is not a range"));
 }
 
 TEST(TasksPerNode, ExpandsRepeats) {

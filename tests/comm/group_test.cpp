@@ -263,8 +263,8 @@ TEST(Doors, NothingListensOnAWildcardAndGlooListensToNobodyOnceConnected) {
       EXPECT_EQ(stranger.valid(), is_store) << endpoint.text();
     }
     group.barrier("still connected").wait();
-    Group later =
-        world->group("later", everyone(*world));  // the doors open again for those who are expected
+    // The doors open again for those who are expected.
+    Group later = world->group("later", everyone(*world));
     at::Tensor x = at::ones({5});
     later.all_reduce(x, Reduce::kSum, "later").wait();
     EXPECT_TRUE(x.eq(2).all().item<bool>());

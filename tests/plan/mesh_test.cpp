@@ -140,8 +140,8 @@ TEST_P(EveryMesh, GroupsPartitionTheRanks) {
 
 TEST_P(EveryMesh, EveryMemberSeesTheSamePeers) {
   const Mesh mesh(GetParam());
-  const int stride =
-      std::max(1, mesh.num_ranks() / 97);  // large meshes by sample, small ones whole
+  // Large meshes by sample, small ones whole.
+  const int stride = std::max(1, mesh.num_ranks() / 97);
   for (const AxisSet axes : some_products()) {
     for (int rank = 0; rank < mesh.num_ranks(); rank += stride) {
       const std::vector<int> ranks = mesh.peers(rank, axes);

@@ -48,8 +48,8 @@ TEST(InsideNodes, NamesTheRanksThatWouldTalkAcross) {
 }
 
 TEST(InsideNodes, AnOuterAxisMayBeKeptInsideToo) {
-  const Mesh mesh(
-      {{Axis::kTp, 2}, {Axis::kDpShard, 2}});  // unusual order: tp strides over dp_shard
+  // Unusual order: tp strides over dp_shard.
+  const Mesh mesh({{Axis::kTp, 2}, {Axis::kDpShard, 2}});
   EXPECT_EQ(max_nodes_per_group(mesh, Axis::kTp, Nodes::uniform(4, 2)), 2);
   EXPECT_EQ(max_nodes_per_group(mesh, Axis::kTp, Nodes::uniform(4, 4)), 1);
 }

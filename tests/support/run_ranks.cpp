@@ -17,8 +17,8 @@
 namespace shoal::tests {
 namespace {
 
-constexpr const char* kCallVariable =
-    "SHOAL_TEST_CALL";  // which run_ranks() of the test a child is for
+// Which run_ranks() of the test a child is for.
+constexpr const char* kCallVariable = "SHOAL_TEST_CALL";
 
 // How many times the current test has called run_ranks().
 int count_call() {

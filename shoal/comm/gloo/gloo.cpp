@@ -44,8 +44,8 @@ class GlooTransport final : public Transport {
   GlooOptions options_;
   GlooDevice device_;
   std::vector<int> listeners_;
-  std::map<std::string, int>
-      made_;  // groups by name, so that one made again does not meet the keys of the first
+  // Groups by name, so that one made again does not meet the keys of the first.
+  std::map<std::string, int> made_;
 };
 
 }  // namespace

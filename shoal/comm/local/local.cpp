@@ -10,8 +10,8 @@ using Work = c10::intrusive_ptr<c10d::Work>;
 using Tensors = std::vector<at::Tensor>;
 
 Work copied(const at::Tensor& into, const at::Tensor& from) {
-  if (!into.is_alias_of(from))
-    into.view(-1).copy_(from.view(-1));  // aliases: in place, already there
+  // In place: already there.
+  if (!into.is_alias_of(from)) into.view(-1).copy_(from.view(-1));
   return finished_work();
 }
 
