@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 
+#include "shoal/cluster/environment.h"
 #include "shoal/cluster/launch.h"
 #include "shoal/cluster/supervisor.h"
 #include "shoal/core/error.h"
@@ -21,12 +23,21 @@ std::vector<std::string> program_of(const std::vector<std::string>& words) {
   return command;
 }
 
+void make_output_directory(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error && std::filesystem::is_directory(path, error)) return;
+  throw UsageError(format("--output is '{}', which is no directory and cannot be made one: {}",
+                          path, error ? error.message() : "something else is there"));
+}
+
 }  // namespace
 
 int run_launch(const std::vector<std::string>& arguments) {
   // CLI11 would read options of the launched command as ours: split at -- first.
   const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
   cluster::LaunchRequest request;
+  std::optional<std::string> output;
   int grace_seconds = 30;
   Arguments command(
       "shoal launch",
@@ -40,15 +51,24 @@ int run_launch(const std::vector<std::string>& arguments) {
   command.option("--host", request.host, "which host this is, from 0", {.shown = "I"});
   command.option("--address", request.address, "address of host 0 that the others can reach",
                  {.shown = "ADDRESS[:PORT]"});
-  command.option("--output", request.output,
-                 "directory for one log file per rank instead of this terminal", {.shown = "DIR"});
+  command.option("--output", output, "directory for one log file per rank instead of this terminal",
+                 {.shown = "DIR"});
   command.option("--grace", grace_seconds, "seconds between asking ranks to stop and killing them",
                  {.shown = "S", .range = {{0, 3600}}});
   command.footer("The command follows --; a word with a slash in it names a program of your own.");
+  const bool asks_for_help = std::any_of(arguments.begin(), dashes, [](const std::string& word) {
+    return word == "--help" || word == "-h";
+  });
+  if (dashes == arguments.end() && !asks_for_help) {
+    throw UsageError(
+        "nothing to launch: write the command after --, as in `shoal launch --ranks 2 -- doctor`");
+  }
   if (!command.parse({arguments.begin(), dashes})) return 0;
-  request.command = program_of({dashes == arguments.end() ? dashes : dashes + 1, arguments.end()});
+  request.command = program_of({dashes + 1, arguments.end()});
+  request.output = output.value_or("");
+  request.job = cluster::Environment::of_this_process().get("SHOAL_JOB");
   const std::vector<cluster::Program> programs = cluster::programs_of_host(request);
-  if (!request.output.empty()) std::filesystem::create_directories(request.output);
+  if (output) make_output_directory(*output);
   const cluster::JobResult result = cluster::supervise(
       programs,
       {.first_rank = request.host * request.ranks, .grace = std::chrono::seconds(grace_seconds)});

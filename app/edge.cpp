@@ -1,5 +1,7 @@
 #include "app/edge.h"
 
+#include <cerrno>
+#include <csignal>
 #include <exception>
 #include <iostream>
 
@@ -71,9 +73,28 @@ int report_current_exception() {
     return report(ExitCode::kData, "error", "out of memory");
   } catch (const std::exception& e) {
     // Other libraries put a backtrace after the first line; it helps nobody who did not write them.
-    const std::string text = e.what();
-    return report(ExitCode::kBug, "bug", text.substr(0, text.find('\n')));
+    std::string text = e.what();
+    text.resize(std::min(text.find('\n'), text.size()));
+    // torch's CPU allocator throws its own general error: "... can't allocate memory: you tried to
+    // allocate 123 bytes. ..."
+    const size_t memory = text.find("you tried to allocate");
+    if (memory != std::string::npos) {
+      const size_t end = text.find('.', memory);
+      return report(ExitCode::kData, "error",
+                    "out of memory: " + text.substr(memory, end - memory));
+    }
+    return report(ExitCode::kBug, "bug", text);
   }
+}
+
+int finish_output(int code) {
+  errno = 0;
+  std::cout.flush();
+  if (std::cout) return code;
+  if (errno == EPIPE) return kSignalExitBase + SIGPIPE;  // `shoal ... | head` has seen enough
+  return report(ExitCode::kData, "error",
+                format("cannot write to standard output: {}",
+                       errno == 0 ? "an earlier write failed" : describe_errno(errno)));
 }
 
 }  // namespace shoal::app

@@ -26,4 +26,7 @@ int run_command(std::span<const Command> commands, const std::vector<std::string
 // what it was.
 int report_current_exception();
 
+// What was written to standard output has to arrive: `code` if it did, else an error.
+int finish_output(int code);
+
 }  // namespace shoal::app

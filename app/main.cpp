@@ -28,7 +28,7 @@ constexpr std::array<Command, 4> kCommands = {{
 
 int main(int argc, char** argv) {
   try {
-    return shoal::app::run_command(kCommands, {argv + 1, argv + argc});
+    return shoal::app::finish_output(shoal::app::run_command(kCommands, {argv + 1, argv + argc}));
   } catch (...) {
     return shoal::app::report_current_exception();
   }

@@ -23,6 +23,7 @@ std::vector<std::string> words_of(const std::string& command) {
 
 std::function<void()> runner(const std::string& command) {
   const shoal::cluster::Program program{words_of(command), {}, "/dev/null"};
+  if (program.arguments.empty()) throw shoal::UsageError("paired: --a and --b each need a command");
   return [program, command] {
     const shoal::cluster::JobResult result = shoal::cluster::supervise({program}, {});
     if (result.exit_code != 0)

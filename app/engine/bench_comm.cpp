@@ -24,6 +24,7 @@ namespace {
 using comm::Reduce;
 
 constexpr double kRoundSeconds = 0.1;
+constexpr int64_t kLargestMessage = int64_t{1} << 40;
 
 // One collective, ready to be called in two ways on the same buffers.
 struct Contest {
@@ -48,12 +49,13 @@ class CommBench {
   };
 
   Row measure(const std::string& op, int64_t bytes) {
+    const int64_t moved = elements_per_rank(bytes) * world_.size() * element_bytes();
     const Contest contest = contest_of(op, bytes);
     const int calls = agree_on_calls(contest);
-    return {op, bytes,
+    return {op, moved,
             bench::measure_paired(
                 {.a = contest.ours, .b = contest.bare, .rounds = rounds_, .calls = calls}),
-            copy_seconds(bytes)};
+            copy_seconds(moved)};
   }
 
   static std::vector<std::string_view> op_names() {
@@ -62,6 +64,15 @@ class CommBench {
   }
 
  private:
+  [[nodiscard]] int64_t element_bytes() const {
+    return static_cast<int64_t>(c10::elementSize(type_));
+  }
+
+  // The largest equal parts whose sum is no more than `bytes`, and at least one element each.
+  [[nodiscard]] int64_t elements_per_rank(int64_t bytes) const {
+    return std::max<int64_t>(bytes / element_bytes() / world_.size(), 1);
+  }
+
   [[nodiscard]] std::vector<int> everyone() const {
     std::vector<int> ranks(static_cast<size_t>(world_.size()));
     std::iota(ranks.begin(), ranks.end(), 0);
@@ -106,8 +117,7 @@ class CommBench {
 };
 
 Contest CommBench::contest_of(const std::string& op, int64_t bytes) {
-  const int64_t per_rank =
-      std::max<int64_t>(bytes / static_cast<int64_t>(c10::elementSize(type_)) / world_.size(), 1);
+  const int64_t per_rank = elements_per_rank(bytes);
   const at::Tensor whole = buffer(per_rank * world_.size());
   const at::Tensor part = buffer(per_rank);
   if (op == "all_reduce") {
@@ -217,16 +227,30 @@ at::ScalarType type_named(const std::string& name) {
   throw UsageError(format("--type is '{}', but must be float32, bfloat16 or float64", name));
 }
 
+std::string joined(const std::vector<std::string_view>& words) {
+  std::string text;
+  for (const std::string_view word : words) {
+    if (!text.empty()) text += ", ";
+    text += word;
+  }
+  return text;
+}
+
 std::vector<std::string> chosen_ops(const std::vector<std::string>& wanted) {
   const std::vector<std::string_view> known = CommBench::op_names();
   for (const std::string& op : wanted) {
     if (std::find(known.begin(), known.end(), op) != known.end()) continue;
     const auto meant = nearest(op, known);
-    throw UsageError(format("--op is '{}', which is no collective{}", op,
-                            meant ? format("; did you mean '{}'?", *meant) : ""));
+    throw UsageError(format(
+        "--op is '{}', which is no collective{}", op,
+        meant ? format("; did you mean '{}'?", *meant) : format("; there are {}", joined(known))));
   }
-  if (!wanted.empty()) return wanted;
-  return {known.begin(), known.end()};
+  if (wanted.empty()) return {known.begin(), known.end()};
+  std::vector<std::string> once;
+  for (const std::string& op : wanted) {
+    if (std::find(once.begin(), once.end(), op) == once.end()) once.push_back(op);
+  }
+  return once;
 }
 
 std::vector<int64_t> chosen_sizes(const std::vector<std::string>& wanted) {
@@ -234,8 +258,11 @@ std::vector<int64_t> chosen_sizes(const std::vector<std::string>& wanted) {
   std::vector<int64_t> sizes;
   for (const std::string& text : wanted) {
     const auto bytes = parse_bytes(text);
-    if (!bytes || *bytes < 1)
-      throw UsageError(format("--size is '{}', but must be a size such as \"64 MiB\"", text));
+    if (!bytes || *bytes < 1 || *bytes > kLargestMessage) {
+      throw UsageError(
+          format("--size is '{}', but must be a size from 1 B to {}, such as \"64 MiB\"", text,
+                 format_bytes(kLargestMessage)));
+    }
     sizes.push_back(*bytes);
   }
   return sizes;
@@ -285,6 +312,10 @@ void print_json(const std::vector<CommBench::Row>& rows) {
 }
 
 }  // namespace
+
+std::string comm_op_help() {
+  return format("only this collective; repeat for several: {}", joined(CommBench::op_names()));
+}
 
 void run_comm_bench(const CommBenchOptions& options) {
   const std::vector<std::string> ops = chosen_ops(options.ops);

@@ -16,6 +16,9 @@ struct CommBenchOptions {
   bool json = false;
 };
 
+// The names that --op takes.
+std::string comm_op_help();
+
 void run_comm_bench(const CommBenchOptions& options);
 
 }  // namespace shoal::app

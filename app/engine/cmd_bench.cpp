@@ -14,8 +14,7 @@ int run_bench(const std::vector<std::string>& arguments) {
       "latency and bandwidth of each collective, beside a memory copy and the bare c10d call\n\n"
       "  shoal launch --ranks 2 -- bench comm --op all_gather --size \"64 MiB\"",
       [&] { run_comm_bench(comm); });
-  comm_command.option("--op", comm.ops, "only these collectives; repeat for several",
-                      {.shown = "NAME"});
+  comm_command.option("--op", comm.ops, comm_op_help(), {.shown = "NAME"});
   comm_command.option("--size", comm.sizes, "bytes of the full side; repeat for several",
                       {.shown = "SIZE"});
   comm_command.option("--type", comm.type, "float32, bfloat16 or float64", {.shown = "TYPE"});

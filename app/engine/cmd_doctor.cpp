@@ -5,6 +5,8 @@
 
 #include <ATen/ops/full.h>
 
+#include "shoal/cluster/address.h"
+#include "shoal/comm/backends.h"
 #include "shoal/comm/mesh_groups.h"
 #include "shoal/core/error.h"
 #include "shoal/plan/layout.h"
@@ -63,14 +65,27 @@ void add_proof(Report& report, comm::World& world, const config::RunConfig& conf
   }
 }
 
+// What joining would find out; without a launcher nobody joins.
+void check_set_up(const Job& job) {
+  if (job.launched()) return;
+  const config::CommConfig& comm = job.config.comm;
+  for (const comm::BackendStatus& status : comm::backend_table()) {
+    if (status.backend != comm.backend || status.usable) continue;
+    throw UsageError(format("comm.backend is {}, which cannot be used here: {}",
+                            config::write_value(comm.backend), status.text));
+  }
+  if (comm.interface) cluster::address_of_interface(*comm.interface);
+}
+
 }  // namespace
 
 int run_engine_doctor(const std::vector<std::string>& arguments) {
   const std::optional<DoctorOptions> options = parse_doctor(arguments);
   if (!options) return 0;
-  const Job job = start_job(options->file, options->sets);
+  const Job job = start_job(options->file, options->sets, Ranks::kAnyWhenAlone);
+  check_set_up(job);
   Report report = facts_of(job);
-  if (job.me.launcher != "none") {
+  if (job.launched()) {
     ActivityBoard board;
     const ActivityBoard::Seat seat(board, "main");
     comm::WorldOptions world_options = comm::world_options(job.config.comm);

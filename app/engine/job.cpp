@@ -1,8 +1,6 @@
 #include "app/engine/job.h"
 
-#include <chrono>
 #include <sstream>
-#include <thread>
 
 #include "shoal/config/load.h"
 #include "shoal/core/error.h"
@@ -12,25 +10,18 @@
 #include "app/host_facts.h"
 
 namespace shoal::app {
-namespace {
-
-// A problem of the config is the same on every rank as a rule: rank 0 says it, and its end makes the
-// launcher stop the others in here. A rank that is still here afterwards has a problem of its own.
-constexpr std::chrono::seconds kTimeForRankZero{3};
-
-}  // namespace
-
-Job start_job(const std::optional<std::string>& file, const std::vector<std::string>& sets) {
+Job start_job(const std::optional<std::string>& file,
+              const std::vector<std::string>& sets,
+              Ranks ranks) {
   Job job;
   job.environment = cluster::Environment::of_this_process();
   job.me = cluster::detect_membership(job.environment);
-  try {
-    job.config = config::load_or_throw(
-        {.file = file, .sets = sets, .world = config::World{job.me.world_size, job.me.local_size}});
-  } catch (const UsageError&) {
-    if (!job.speaks()) std::this_thread::sleep_for(kTimeForRankZero);
-    throw;
-  }
+  const bool check_ranks = job.launched() || ranks == Ranks::kAsStarted;
+  job.config = config::load_or_throw(
+      {.file = file,
+       .sets = sets,
+       .world = check_ranks ? std::optional(config::World{job.me.world_size, job.me.local_size})
+                            : std::nullopt});
   log::configure({.level = job.config.log.level,
                   .rank = job.me.rank,
                   .world_size = job.me.world_size,

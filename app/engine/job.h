@@ -20,11 +20,18 @@ struct Job {
   config::RunConfig config;  // checked against the ranks there are, `auto` resolved
 
   [[nodiscard]] bool speaks() const { return me.rank == 0; }
+  [[nodiscard]] bool launched() const { return me.launcher != "none"; }
 };
 
-// Reads environment and config and sets up the log. Throws UsageError for a wrong config: on rank 0
-// at once, on the others a little later, so that under a launcher the problem is said once.
-Job start_job(const std::optional<std::string>& file, const std::vector<std::string>& sets);
+enum class Ranks {
+  kAsStarted,     // the config must fit the ranks there are
+  kAnyWhenAlone,  // without a launcher, a config for any number of ranks will do
+};
+
+// Reads environment and config and sets up the log. UsageError for a wrong config.
+Job start_job(const std::optional<std::string>& file,
+              const std::vector<std::string>& sets,
+              Ranks ranks = Ranks::kAsStarted);
 
 // Build, host, job and engine: what `shoal doctor` prints and what heads the log of every run.
 Report facts_of(const Job& job);

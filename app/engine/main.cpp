@@ -2,8 +2,15 @@
 // never call it.
 
 #include <array>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
+#include <thread>
+
+#include "shoal/cluster/membership.h"
+#include "shoal/core/error.h"
 
 #include "app/edge.h"
 #include "app/engine/cmd_bench.h"
@@ -16,6 +23,28 @@ constexpr std::array<shoal::app::Command, 2> kCommands = {{
     {"bench", "measured ceilings, and how close shoal gets", shoal::app::run_bench},
 }};
 
+// What a user got wrong is wrong on every rank as a rule: rank 0 says it, and its end makes the
+// launcher stop the others in here. A rank that is still here afterwards has a problem of its own.
+constexpr std::chrono::seconds kTimeForRankZero{3};
+
+bool may_be_rank_zero() {
+  try {
+    const auto environment = shoal::cluster::Environment::of_this_process();
+    return shoal::cluster::detect_membership(environment).rank == 0;
+  } catch (const shoal::Error&) {
+    return true;  // the environment itself is wrong: nobody knows who is rank 0
+  }
+}
+
+void give_rank_zero_time(const std::exception_ptr& problem) {
+  try {
+    std::rethrow_exception(problem);
+  } catch (const shoal::UsageError&) {
+    if (!may_be_rank_zero()) std::this_thread::sleep_for(kTimeForRankZero);
+  } catch (...) {  // everything else is this rank's own
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -24,8 +53,9 @@ int main(int argc, char** argv) {
   ::setenv("TORCH_CPP_LOG_LEVEL", "FATAL", /*overwrite=*/0);
   int code = 0;
   try {
-    code = shoal::app::run_command(kCommands, {argv + 1, argv + argc});
+    code = shoal::app::finish_output(shoal::app::run_command(kCommands, {argv + 1, argv + argc}));
   } catch (...) {
+    give_rank_zero_time(std::current_exception());
     code = shoal::app::report_current_exception();
   }
   std::cout << std::flush;

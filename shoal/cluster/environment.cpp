@@ -38,11 +38,19 @@ std::optional<int> Environment::get_number(const std::string& name) const {
   if (error != std::errc() || stop != end || number < 0) {
     throw UsageError(
         format("environment variable {} is '{}', but must be a number of 0 or more: the launcher "
-               "sets it, so unset it "
-               "if you exported it by hand",
+               "sets it, so unset it if you exported it by hand",
                name, *text));
   }
   return number;
+}
+
+std::optional<int> Environment::get_port(const std::string& name) const {
+  const std::optional<int> port = get_number(name);
+  if (port && (*port < 1 || *port > 65535)) {
+    throw UsageError(
+        format("environment variable {} is {}, but must be a port from 1 to 65535", name, *port));
+  }
+  return port;
 }
 
 int Environment::require_number(const std::string& name) const {

@@ -24,6 +24,7 @@ class Environment {
   [[nodiscard]] std::optional<std::string> get(const std::string& name) const;
   [[nodiscard]] std::string get_or(const std::string& name, const std::string& fallback) const;
   [[nodiscard]] std::optional<int> get_number(const std::string& name) const;  // 0 or more
+  [[nodiscard]] std::optional<int> get_port(const std::string& name) const;    // 1 to 65535
   [[nodiscard]] int require_number(const std::string& name) const;
 
  private:

@@ -6,15 +6,27 @@ namespace shoal::cluster {
 namespace {
 
 constexpr int kMaxRanksPerHost = 1024;
+constexpr int kMaxHosts = 65536;
+constexpr int kMaxRanks = 1 << 20;
 
 void check(const LaunchRequest& request) {
   if (request.ranks < 1 || request.ranks > kMaxRanksPerHost) {
     throw UsageError(
         format("--ranks is {}, but must be from 1 to {}", request.ranks, kMaxRanksPerHost));
   }
-  if (request.hosts < 1 || request.host < 0 || request.host >= request.hosts) {
-    throw UsageError(format("--host is {} with --hosts {}: hosts are numbered from 0", request.host,
-                            request.hosts));
+  if (request.hosts < 1 || request.hosts > kMaxHosts) {
+    throw UsageError(format("--hosts is {}, but must be from 1 to {}", request.hosts, kMaxHosts));
+  }
+  if (request.hosts > kMaxRanks / request.ranks) {
+    throw UsageError(format("--hosts {} with --ranks {} are more than {} ranks", request.hosts,
+                            request.ranks, kMaxRanks));
+  }
+  if (request.host < 0 || request.host >= request.hosts) {
+    throw UsageError(format("--host is {}, but with --hosts {} must be from 0 to {}", request.host,
+                            request.hosts, request.hosts - 1));
+  }
+  if (request.hosts == 1 && !request.address.empty()) {
+    throw UsageError("--address is for a job on several hosts: add --hosts, or leave it out");
   }
   if (request.hosts > 1 && request.address.empty()) {
     throw UsageError(format(
@@ -22,8 +34,7 @@ void check(const LaunchRequest& request) {
         request.hosts));
   }
   if (request.command.empty()) {
-    throw UsageError(
-        "nothing to launch: write the command after --, as in `shoal launch --ranks 2 -- doctor`");
+    throw UsageError("nothing to launch: write a command after --");
   }
 }
 
@@ -45,6 +56,7 @@ std::vector<Program> programs_of_host(const LaunchRequest& request) {
     shared["SHOAL_JOB"] = "launch." + request.address;
     shared["SHOAL_STORE"] = request.address;
   }
+  if (request.job) shared["SHOAL_JOB"] = *request.job;
   std::vector<Program> programs;
   for (int local = 0; local < request.ranks; ++local) {
     const int rank = request.host * request.ranks + local;

@@ -18,7 +18,8 @@ struct LaunchRequest {
   int hosts = 1;
   int host = 0;         // which one this is
   std::string address;  // of host 0, "ADDRESS[:PORT]"; needed with several hosts
-  std::string output;   // directory for one file per rank; empty: this terminal
+  std::optional<std::string> job = std::nullopt;  // its name; otherwise made up
+  std::string output;  // directory for one file per rank; empty: this terminal
 };
 
 // UsageError when the request does not fit together. On one host the ranks share a fresh secret

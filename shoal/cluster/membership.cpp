@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 #include <sstream>
 #include <string_view>
 #include <unordered_set>
 
 #include <unistd.h>
 
+#include "shoal/cluster/address.h"
 #include "shoal/cluster/hostlist.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
@@ -15,16 +17,21 @@
 namespace shoal::cluster {
 namespace {
 
+constexpr int kMaxRanks = 1 << 20;
 constexpr size_t kMaxNodefileBytes = 64 << 20;  // 16,384 ranks with long host names are 1 MB
 
 // "10.0.0.1:2345", "[fd00::1]:2345", "host" -> host and port
 void read_store(const std::string& text, Membership& me) {
   const size_t colon = text.rfind(':');
-  const bool bracketed = !text.empty() && text.front() == '[';
-  const bool has_port =
-      colon != std::string::npos && (bracketed ? text[colon - 1] == ']' : text.find(':') == colon);
+  const bool bracketed = text.starts_with('[');
+  const bool has_port = colon != std::string::npos &&
+                        (bracketed ? text.find(']') == colon - 1 : text.find(':') == colon);
   me.store_host = has_port ? text.substr(0, colon) : text;
-  if (bracketed) me.store_host = me.store_host.substr(1, me.store_host.find(']') - 1);
+  if (bracketed) {
+    if (me.store_host.find(']') != me.store_host.size() - 1)
+      throw UsageError(format("the store address '{}' must be [ADDRESS] or [ADDRESS]:PORT", text));
+    me.store_host = me.store_host.substr(1, me.store_host.size() - 2);
+  }
   if (!has_port) return;
   int port = 0;
   const char* end = text.data() + text.size();
@@ -48,15 +55,26 @@ std::vector<std::string> hosts_of_nodefile(const std::string& path) {
   return hosts;
 }
 
-void read_scheduler(const Environment& env, Membership& me) {
-  if (const auto nodefile = env.get("PBS_NODEFILE")) {
-    me.scheduler = "pbs";
-    me.hosts = hosts_of_nodefile(*nodefile);
-  } else if (env.has("SLURM_JOB_ID")) {
-    me.scheduler = "slurm";
-    const auto list = env.get("SLURM_STEP_NODELIST");
-    me.hosts = expand_hostlist(list ? *list : env.get_or("SLURM_JOB_NODELIST", ""));
+std::string scheduler_of(const Environment& env) {
+  if (env.has("PBS_NODEFILE")) return "pbs";
+  return env.has("SLURM_JOB_ID") ? "slurm" : "none";
+}
+
+std::vector<std::string> hosts_of_scheduler(const Environment& env) {
+  const auto named = [](const std::string& variable, const auto& hosts) {
+    try {
+      return hosts();
+    } catch (const Error& e) {
+      throw UsageError(format("environment variable {}: {}", variable, e.what()));
+    }
+  };
+  if (const auto nodefile = env.get("PBS_NODEFILE"))
+    return named("PBS_NODEFILE", [&] { return hosts_of_nodefile(*nodefile); });
+  for (const std::string variable : {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"}) {
+    if (const auto list = env.get(variable))
+      return named(variable, [&] { return expand_hostlist(*list); });
   }
+  return {};
 }
 
 std::string scheduler_job(const Environment& env) {
@@ -80,16 +98,19 @@ void read_torchrun(const Environment& env, Membership& me) {
   me.launcher = "torchrun";
   me.rank = env.require_number("RANK");
   me.world_size = env.require_number("WORLD_SIZE");
-  me.local_size = env.get_number("LOCAL_WORLD_SIZE").value_or(me.world_size);
+  me.store_host = env.get_or("MASTER_ADDR", "");
+  const bool one_host =
+      me.world_size <= 1 || me.store_host == "localhost" || is_loopback(me.store_host);
+  me.local_size = one_host ? env.get_number("LOCAL_WORLD_SIZE").value_or(me.world_size)
+                           : env.require_number("LOCAL_WORLD_SIZE");
   if (me.local_size < 1)
     throw UsageError("environment variable LOCAL_WORLD_SIZE is 0, but must be at least 1");
   me.local_rank = env.get_number("LOCAL_RANK").value_or(me.rank % me.local_size);
   me.num_nodes = (me.world_size + me.local_size - 1) / me.local_size;
   me.node = env.get_number("GROUP_RANK").value_or(me.rank / me.local_size);
-  me.store_host = env.get_or("MASTER_ADDR", "");
   // torchrun's own agent may already listen on MASTER_PORT; then the ranks agree on another one.
   const bool agent_listens = env.get_or("TORCHELASTIC_USE_AGENT_STORE", "") == "True";
-  if (!agent_listens) me.store_port = env.get_number("MASTER_PORT");
+  if (!agent_listens) me.store_port = env.get_port("MASTER_PORT");
   me.job = format("torchrun.{}.{}.{}.{}", env.get_or("TORCHELASTIC_RUN_ID", ""),
                   env.get_or("TORCHELASTIC_RESTART_COUNT", "0"), me.store_host,
                   env.get_or("MASTER_PORT", ""));
@@ -127,6 +148,13 @@ void read_mpi(const Environment& env, const MpiVariables& names, Membership& me)
   if (me.local_size < 1) throw UsageError(format("environment variable {} is 0", names.local_size));
   me.num_nodes = (me.world_size + me.local_size - 1) / me.local_size;
   me.node = env.get_number("PALS_NODEID").value_or(me.rank / me.local_size);
+  const bool in_blocks = me.rank % me.local_size == me.local_rank;
+  if (!env.has("PALS_NODEID") && me.num_nodes > 1 && !in_blocks) {
+    throw UsageError(format(
+        "rank {} is rank {} of {} on its node, so neighbouring ranks are not together or nodes "
+        "have different numbers of ranks: place them in equal blocks (--map-by slot, -ppn)",
+        me.rank, me.local_rank, me.local_size));
+  }
   // Hydra names no job. On one node all ranks have the same parent, its proxy; across nodes the
   // scheduler's job has to do.
   std::string own = names.job != nullptr ? env.get_or(names.job, "") : "";
@@ -135,7 +163,7 @@ void read_mpi(const Environment& env, const MpiVariables& names, Membership& me)
   me.store_host = me.num_nodes == 1
                       ? "127.0.0.1"
                       : env.get_or("MASTER_ADDR", me.hosts.empty() ? "" : me.hosts[0]);
-  me.store_port = env.get_number("MASTER_PORT");
+  me.store_port = env.get_port("MASTER_PORT");
 }
 
 // Inside a batch script or an interactive shell Slurm sets SLURM_PROCID and SLURM_NTASKS too,
@@ -144,7 +172,7 @@ void read_mpi(const Environment& env, const MpiVariables& names, Membership& me)
 bool is_srun_task(const Environment& env) {
   const std::string step = env.get_or("SLURM_STEP_ID", "");
   const bool ordinary = !step.empty() && step.size() < 10;
-  return ordinary && env.has("SLURM_PROCID") && env.has("SLURM_STEP_NODELIST");
+  return ordinary && env.has("SLURM_PROCID");
 }
 
 void read_slurm(const Environment& env, Membership& me) {
@@ -159,11 +187,34 @@ void read_slurm(const Environment& env, Membership& me) {
     throw UsageError(format("SLURM_NODEID is {}, but SLURM_STEP_TASKS_PER_NODE '{}' names {} nodes",
                             me.node, env.get_or("SLURM_STEP_TASKS_PER_NODE", ""), tasks.size()));
   }
+  const int64_t sum = std::accumulate(tasks.begin(), tasks.end(), int64_t{0});
+  if (sum != me.world_size) {
+    throw UsageError(
+        format("SLURM_STEP_NUM_TASKS is {}, but SLURM_STEP_TASKS_PER_NODE '{}' adds up to {}",
+               me.world_size, env.get_or("SLURM_STEP_TASKS_PER_NODE", ""), sum));
+  }
   me.local_size = tasks[static_cast<size_t>(me.node)];
   me.job = format("slurm.{}.{}.{}", env.get_or("SLURM_JOB_ID", ""), env.get_or("SLURM_STEP_ID", ""),
                   env.get_or("SLURM_RESTART_COUNT", "0"));
   me.store_host = env.get_or("MASTER_ADDR", me.hosts.empty() ? "" : me.hosts[0]);
-  me.store_port = env.get_number("MASTER_PORT");
+  me.store_port = env.get_port("MASTER_PORT");
+}
+
+// Without this, each rank of a job whose variables are incomplete would run alone and call it done.
+void refuse_half_a_launcher(const Environment& env) {
+  struct Half {
+    std::string rank;
+    std::string size;
+    std::string missing;
+  };
+  for (const Half& half : {Half{"RANK", "WORLD_SIZE", "MASTER_ADDR"},
+                           Half{"PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"}}) {
+    if (!env.has(half.rank) || env.get_or(half.size, "1") == "1") continue;
+    throw UsageError(
+        format("environment variables {} and {} are set, but {} is not: set it, or unset them to "
+               "run one rank alone",
+               half.rank, half.size, half.missing));
+  }
 }
 
 void check(const Membership& me) {
@@ -172,7 +223,8 @@ void check(const Membership& me) {
       throw UsageError(
           format("the variables of launcher '{}' contradict each other: {}", me.launcher, what));
   };
-  require(me.world_size >= 1, format("world size {}", me.world_size));
+  require(me.world_size >= 1 && me.world_size <= kMaxRanks,
+          format("world size {}, which must be from 1 to {}", me.world_size, kMaxRanks));
   require(me.rank < me.world_size, format("rank {} of {}", me.rank, me.world_size));
   require(me.local_size >= 1 && me.local_size <= me.world_size,
           format("{} ranks on this node of {} in all", me.local_size, me.world_size));
@@ -186,7 +238,8 @@ void check(const Membership& me) {
 
 Membership detect_membership(const Environment& env) {
   Membership me;
-  read_scheduler(env, me);
+  me.scheduler = scheduler_of(env);
+  if (!env.has("SHOAL_RANK")) me.hosts = hosts_of_scheduler(env);
   if (env.has("SHOAL_RANK")) {
     read_shoal_launch(env, me);
   } else if (env.has("RANK") && env.has("WORLD_SIZE") && env.has("MASTER_ADDR")) {
@@ -199,6 +252,8 @@ Membership detect_membership(const Environment& env) {
     read_mpi(env, kHydra, me);
   } else if (is_srun_task(env)) {
     read_slurm(env, me);
+  } else {
+    refuse_half_a_launcher(env);
   }
   me.job = env.get_or("SHOAL_JOB", me.job);
   check(me);

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "shoal/cluster/address.h"
+#include "shoal/cluster/descriptors.h"
 #include "shoal/cluster/slurm_node.h"
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
@@ -58,10 +59,10 @@ std::string address_of_first_node(const Membership& me, const std::vector<std::s
                "address of that host",
                me.launcher));
   }
-  throw UsageError(
-      format("the host of rank 0, '{}', does not resolve to an address: export MASTER_ADDR with an "
-             "address that every rank can reach",
-             me.store_host));
+  throw UsageError(format(
+      "the host of rank 0, '{}', does not resolve to an address: {} an address that every rank "
+      "can reach",
+      me.store_host, me.launcher == "shoal launch" ? "give --address" : "export MASTER_ADDR with"));
 }
 
 // Names the ranks behind the missing keys: "ranks 3, 7 and 12 more".
@@ -105,14 +106,12 @@ StorePlace store_place(const Membership& me,
   StorePlace place;
   place.ports = ports_of_job(me, secret);
   const bool beside_rank_0 = me.node == 0;
-  if (beside_rank_0 && interface) {
-    place.addresses = {address_of_interface(*interface)};
-    return place;
-  }
   if (me.num_nodes == 1) {
-    place.addresses = {"127.0.0.1"};
+    place.addresses = {interface ? address_of_interface(*interface) : "127.0.0.1"};
     return place;
   }
+  // Other nodes only know the name that the launcher gives, so that is where the store is, whatever
+  // interface the data takes.
   std::vector<std::string> resolved = resolve(me.store_host);
   if (resolved.empty() && me.scheduler == "slurm")
     resolved = resolve(address_of_slurm_node(me.store_host));
@@ -135,13 +134,15 @@ Rendezvous meet(const Membership& me,
   Rendezvous meeting;
   meeting.world_size_ = me.world_size;
   if (me.rank == 0) {
-    meeting.server_ = std::make_unique<StoreServer>(StoreServerOptions{
-        // A rank, and a few threads of it that wait on their own.
-        .address = place.addresses.front(),
-        .ports = me.world_size == 1 ? std::vector<int>{0} : place.ports,
-        .secret = secret,
-        .max_clients = 4 * me.world_size + 16,
-        .board = options.board});
+    need_descriptors(static_cast<size_t>(me.world_size),
+                     format("the store of {} ranks", me.world_size));
+    meeting.server_ = std::make_unique<StoreServer>(
+        StoreServerOptions{.address = place.addresses.front(),
+                           .ports = me.world_size == 1 ? std::vector<int>{0} : place.ports,
+                           .secret = secret,
+                           // A rank, and a few threads of it that wait on their own.
+                           .max_clients = 4 * me.world_size + 16,
+                           .board = options.board});
     target.endpoints = {meeting.server_->endpoint()};
   } else {
     for (const std::string& address : place.addresses) {

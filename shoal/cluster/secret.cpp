@@ -20,7 +20,7 @@ void start_sodium() {
     throw DataError("this system gives no random bytes, which the job's secret needs");
 }
 
-void require_private(const fs::path& path) {
+void require_private(const fs::path& path, bool create) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
     throw UsageError(
@@ -29,9 +29,28 @@ void require_private(const fs::path& path) {
   if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0) {
     throw UsageError(format(
         "the key file {} must be a regular file of your own that nobody else can read or write: "
-        "chmod 600 it, or remove it to have a new one made",
-        path.string()));
+        "chmod 600 it{}",
+        path.string(), create ? ", or remove it to have a new one made" : ""));
   }
+}
+
+// Does nothing when the file is there.
+void make_key_file(const fs::path& path) {
+  std::string reason;
+  try {
+    if (fs::exists(path)) return;
+    fs::create_directories(path.parent_path());
+    create_file_once(path, Secret::random().hex() + "\n", kPrivateMode);
+    return;
+  } catch (const fs::filesystem_error& e) {
+    reason = e.code().message();
+  } catch (const DataError& e) {
+    reason = e.what();
+  }
+  throw UsageError(format(
+      "your key {} cannot be made ({}): set SHOAL_SECRET_FILE to a file of your own with mode "
+      "600 that every rank can read, holding {} hexadecimal digits",
+      path.string(), reason, 2 * kSecretBytes));
 }
 
 fs::path user_key_path(const Environment& env) {
@@ -58,9 +77,10 @@ Secret Secret::from_hex(std::string_view hex) {
   const int failed = sodium_hex2bin(secret.bytes_.data(), secret.bytes_.size(), hex.data(),
                                     hex.size(), nullptr, &length, &end);
   if (failed != 0 || length != kSecretBytes || end != hex.data() + hex.size()) {
-    throw UsageError(format("a secret must be {} hexadecimal digits, but has {} characters",
-                            2 * kSecretBytes,
-                            hex.size()));  // its text is not shown: it may be nearly right
+    // Its text is not shown: it may be nearly right.
+    throw UsageError(
+        format("a secret is {} hexadecimal digits and nothing else, not these {} characters",
+               2 * kSecretBytes, hex.size()));
   }
   return secret;
 }
@@ -109,11 +129,8 @@ std::string random_bytes(size_t count) {
 }
 
 Secret secret_from_file(const fs::path& path, bool create) {
-  if (create && !fs::exists(path)) {
-    fs::create_directories(path.parent_path());
-    create_file_once(path, Secret::random().hex() + "\n", kPrivateMode);
-  }
-  require_private(path);
+  if (create) make_key_file(path);
+  require_private(path, create);
   std::string text = read_file(path, 4096);
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' '))
     text.pop_back();
@@ -125,7 +142,13 @@ Secret secret_from_file(const fs::path& path, bool create) {
 }
 
 Secret job_secret(const Environment& env, const std::string& job) {
-  if (const auto hex = env.get("SHOAL_JOB_SECRET")) return Secret::from_hex(*hex);
+  if (const auto hex = env.get("SHOAL_JOB_SECRET")) {
+    try {
+      return Secret::from_hex(*hex);
+    } catch (const UsageError& e) {
+      throw UsageError(format("environment variable SHOAL_JOB_SECRET: {}", e.what()));
+    }
+  }
   if (const auto file = env.get("SHOAL_SECRET_FILE"))
     return secret_from_file(*file, false).derive(job);
   return secret_from_file(user_key_path(env), true).derive(job);

@@ -56,6 +56,12 @@ std::vector<std::string> merged_environment(const std::map<std::string, std::str
   return entries;
 }
 
+// Why the child could not become the program.
+struct Failure {
+  int error_number = 0;
+  bool of_output = false;  // the output could not be opened; else the program could not be run
+};
+
 // Everything the child needs between fork and exec, prepared before: there it may only make system
 // calls.
 struct Launch {
@@ -63,7 +69,7 @@ struct Launch {
   char* const* environment;
   const char* output;  // nullptr: inherited
   int keep_fd;         // survives exec, or -1
-  int error_fd;        // receives errno when exec fails
+  int error_fd;        // receives a Failure when exec fails
   pid_t parent;
 };
 
@@ -81,9 +87,8 @@ struct Launch {
     ready = fd >= 0 && ::dup2(fd, STDOUT_FILENO) >= 0 && ::dup2(fd, STDERR_FILENO) >= 0;
   }
   if (ready) ::execvpe(launch.arguments[0], launch.arguments, launch.environment);
-  const int error_number = errno;
-  [[maybe_unused]] const ssize_t written =
-      ::write(launch.error_fd, &error_number, sizeof(error_number));
+  const Failure failure{errno, !ready};
+  [[maybe_unused]] const ssize_t written = ::write(launch.error_fd, &failure, sizeof(failure));
   ::_exit(127);
 }
 
@@ -92,7 +97,7 @@ struct Launch {
 Child start(const Program& program) {
   SHOAL_CHECK(!program.arguments.empty(), "a program without a name");
   Pipe words = make_pipe();
-  Pipe failure = make_pipe();
+  Pipe failures = make_pipe();
   std::vector<std::string> arguments = program.arguments;
   std::map<std::string, std::string> additions = program.environment;
   additions[kLastWordsVariable] = std::to_string(words.write.get());
@@ -103,19 +108,21 @@ Child start(const Program& program) {
                       environment_pointers.data(),
                       program.output.empty() ? nullptr : program.output.c_str(),
                       words.write.get(),
-                      failure.write.get(),
+                      failures.write.get(),
                       ::getpid()};
   const pid_t pid = ::fork();
   if (pid < 0) throw PeerLost(format("cannot start a process: {}", describe_errno(errno)));
   if (pid == 0) become(launch);
-  failure.write.reset();
-  int error_number = 0;
+  failures.write.reset();
+  Failure failure;
   // Reads nothing once exec has succeeded.
-  const ssize_t got = ::read(failure.read.get(), &error_number, sizeof(error_number));
+  const ssize_t got = ::read(failures.read.get(), &failure, sizeof(failure));
   if (got > 0) {
     ::waitpid(pid, nullptr, 0);
     throw UsageError(
-        format("cannot start '{}': {}", program.arguments[0], describe_errno(error_number)));
+        format(failure.of_output ? "cannot write to '{}': {}" : "cannot start '{}': {}",
+               failure.of_output ? program.output : program.arguments[0],
+               describe_errno(failure.error_number)));
   }
   ::fcntl(words.read.get(), F_SETFL, O_NONBLOCK);
   // glibc 2.36 declares it for C only.

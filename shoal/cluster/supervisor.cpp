@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shoal/cluster/descriptors.h"
 #include "shoal/core/error.h"
 
 namespace shoal::cluster {
@@ -43,6 +44,7 @@ class SignalInbox {
     sigemptyset(&set);
     for (const int number : kForwarded) sigaddset(&set, number);
     ::pthread_sigmask(SIG_BLOCK, &set, &before_);
+    ::signal(SIGCHLD, SIG_DFL);  // whoever inherits SIG_IGN cannot learn how its children ended
     fd_ = UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
     if (!fd_.valid()) throw PeerLost(format("cannot receive signals: {}", describe_errno(errno)));
   }
@@ -66,12 +68,7 @@ class SignalInbox {
 
 class Job {
  public:
-  Job(const std::vector<Program>& programs, const SuperviseOptions& options) : options_(options) {
-    ranks_.reserve(programs.size());
-    for (size_t i = 0; i < programs.size(); ++i) {
-      ranks_.push_back({options.first_rank + static_cast<int>(i), start(programs[i]), true, 0, {}});
-    }
-  }
+  explicit Job(const SuperviseOptions& options) : options_(options) {}
 
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
@@ -79,6 +76,15 @@ class Job {
     send_to_all(SIGKILL);
     for (Rank& rank : ranks_) {
       if (rank.running) ::waitpid(rank.child.pid, nullptr, 0);
+    }
+  }
+
+  void start_all(const std::vector<Program>& programs) {
+    need_descriptors(2 * programs.size(), format("supervising {} ranks", programs.size()));
+    ranks_.reserve(programs.size());
+    for (size_t i = 0; i < programs.size(); ++i) {
+      ranks_.push_back(
+          {options_.first_rank + static_cast<int>(i), start(programs[i]), true, 0, {}});
     }
   }
 
@@ -118,6 +124,8 @@ class Job {
   void receive(int number) {
     const bool again = number == SIGINT && interrupted_;
     interrupted_ = interrupted_ || number == SIGINT;
+    const bool asks_to_stop = number == SIGINT || number == SIGTERM || number == SIGHUP;
+    if (asks_to_stop && cause_ == nullptr) asked_by_ = number;
     send_to_all(again ? SIGKILL : number);
   }
 
@@ -128,12 +136,15 @@ class Job {
       rank.running = false;
       rank.ended = Clock::now();
       if (rank.exit_code() == 0) continue;
-      // A reason of its own outranks "a peer is gone", whichever was noticed first.
-      const int requeue = static_cast<int>(ExitCode::kRequeue);
-      const bool better = cause_ == nullptr ||
-                          (cause_->exit_code() == requeue && rank.exit_code() != requeue && !told_);
-      if (better) cause_ = &rank;
+      if (cause_ == nullptr || (!told_ && distance(rank) < distance(*cause_))) cause_ = &rank;
     }
+  }
+
+  // From the first cause, whichever end was noticed first: a reason of its own comes before "a peer is
+  // gone"; of those who say the latter, rank 0 knows best, because it holds the store.
+  [[nodiscard]] static int distance(const Rank& rank) {
+    if (rank.exit_code() != static_cast<int>(ExitCode::kRequeue)) return 0;
+    return rank.rank == 0 ? 1 : 2;
   }
 
   // Nothing, then SIGTERM, then SIGKILL, each when its time has come.
@@ -164,8 +175,7 @@ class Job {
     std::array<char, 4096> buffer{};
     const ssize_t got = ::read(rank.child.last_words.get(), buffer.data(), buffer.size());
     std::string text(buffer.data(), static_cast<size_t>(std::max<ssize_t>(got, 0)));
-    std::replace(text.begin(), text.end(), '\n', ' ');
-    return text;
+    return text.substr(0, text.find('\n'));
   }
 
   [[nodiscard]] JobResult conclude() const {
@@ -177,9 +187,10 @@ class Job {
     const std::string words = last_words_of(*cause_);
     const std::string others =
         stopped_ == 0 ? "" : format("; stopped the {} still running", stopped_);
+    const std::string asked = asked_by_ ? format("passed {} on; ", signal_name(*asked_by_)) : "";
     return {cause_->exit_code(),
-            format("rank {} (pid {}) {} after {:.1f} s{}{}", cause_->rank, cause_->child.pid, how,
-                   seconds, words.empty() ? "" : ": " + words, others)};
+            format("{}rank {} (pid {}) {} after {:.1f} s{}{}", asked, cause_->rank,
+                   cause_->child.pid, how, seconds, words.empty() ? "" : ": " + words, others)};
   }
 
   SuperviseOptions options_;
@@ -191,12 +202,15 @@ class Job {
   std::optional<Clock::time_point> told_;
   bool killed_ = false;
   bool interrupted_ = false;
+  std::optional<int> asked_by_;  // the signal that asked the job to stop before a rank failed
 };
 
 }  // namespace
 
 JobResult supervise(const std::vector<Program>& programs, const SuperviseOptions& options) {
-  return Job(programs, options).run();
+  Job job(options);
+  job.start_all(programs);
+  return job.run();
 }
 
 }  // namespace shoal::cluster

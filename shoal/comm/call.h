@@ -33,7 +33,7 @@ struct Call {
   int peer = -1;  // root or partner, as a position in the group; -1 where there is none
   // Of the full side: what one rank ends up with, or starts from, whichever is larger.
   int64_t bytes = 0;
-  uint64_t sequence = 0;  // how many calls this group has made before
+  uint64_t sequence = 0;  // collectives of this group before it: the same on all its ranks
 };
 
 // Hears of every call of the groups it was given to, on the thread that makes the call, before it

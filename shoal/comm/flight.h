@@ -13,6 +13,7 @@ namespace shoal::comm {
 
 struct Flight {
   std::shared_ptr<GroupState> state;
+  Clock::time_point began = Clock::now();
   Call call;
   std::vector<c10::intrusive_ptr<c10d::Work>> works;
   std::vector<at::Tensor> tensors;  // alive as long as the communication

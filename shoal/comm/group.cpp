@@ -40,11 +40,15 @@ void check_reducible(const at::Tensor& tensor, Reduce op, std::string_view what)
               c10::toString(tensor.scalar_type()));
 }
 
+void check_same_type(const at::Tensor& a, const at::Tensor& b, std::string_view what) {
+  check_tensor(a, what);
+  check_tensor(b, what);
+  SHOAL_CHECK(a.scalar_type() == b.scalar_type(), "'{}' mixes {} and {}", what,
+              c10::toString(a.scalar_type()), c10::toString(b.scalar_type()));
+}
+
 void check_parts(const at::Tensor& whole, const at::Tensor& part, int size, std::string_view what) {
-  check_tensor(whole, what);
-  check_tensor(part, what);
-  SHOAL_CHECK(whole.scalar_type() == part.scalar_type(), "'{}' mixes {} and {}", what,
-              c10::toString(whole.scalar_type()), c10::toString(part.scalar_type()));
+  check_same_type(whole, part, what);
   SHOAL_CHECK(whole.numel() == part.numel() * size, "'{}': {} elements are not {} parts of {}",
               what, whole.numel(), size, part.numel());
 }
@@ -72,7 +76,8 @@ Call announce(GroupState& state, Op op, std::string_view what, int64_t bytes, in
   call.group_size = state.spec.size();
   call.peer = peer;
   call.bytes = bytes;
-  call.sequence = state.next_sequence++;
+  call.sequence = state.collectives;
+  if (op != Op::kSend && op != Op::kRecv) ++state.collectives;
   if (state.listener != nullptr) state.listener->on_call(call);
   return call;
 }
@@ -87,6 +92,7 @@ Pending launch(const std::shared_ptr<GroupState>& state, Call call, Tensors tens
   try {
     start(*state->backend, *flight);
   } catch (const std::exception& e) {
+    state->broken = true;
     throw PeerLost(format(
         "rank {}: {} '{}' on {} cannot start: {}", state->world_rank, op_name(call.op), call.what,
         call.group, std::string_view(e.what()).substr(0, std::string_view(e.what()).find('\n'))));
@@ -209,8 +215,7 @@ Pending Group::all_to_all(const at::Tensor& out,
                           const at::Tensor& in,
                           const Splits& splits,
                           std::string_view what) {
-  check_tensor(out, what);
-  check_tensor(in, what);
+  check_same_type(out, in, what);
   const auto check_splits = [&](const std::vector<int64_t>& counts, const at::Tensor& tensor) {
     if (counts.empty()) {
       SHOAL_CHECK(tensor.numel() % size() == 0, "'{}': {} elements are not {} equal parts", what,

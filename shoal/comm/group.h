@@ -51,9 +51,12 @@ class [[nodiscard]] Pending {
   void wait_host();
   void wait_host(Duration deadline);
 
-  [[nodiscard]] bool done() const;  // without waiting
+  // Without waiting. Gloo tells of a send or receive only when it is waited for: false until then.
+  [[nodiscard]] bool done() const;
 
  private:
+  void drop();
+
   std::unique_ptr<Flight> flight_;
 };
 

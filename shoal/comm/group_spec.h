@@ -1,7 +1,6 @@
 // group_spec.h -- which ranks a group has. Private to comm/.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,8 +16,16 @@ struct GroupSpec {
   [[nodiscard]] int size() const { return static_cast<int>(ranks.size()); }
 };
 
-// Says which members of a group have not made the call with this sequence number, after one has
-// waited too long. In words, for the end of a message; empty when it cannot be found out.
-using RollCall = std::function<std::string(const GroupSpec& group, const Call& call)>;
+// Finds out who is missing from a collective that takes too long.
+class RollCall {
+ public:
+  virtual ~RollCall() = default;
+
+  // This rank is in the call and has waited for a while.
+  virtual void sign(const GroupSpec& group, const Call& call) = 0;
+
+  // Those who have not signed. In words, for the end of a message.
+  virtual std::string missing(const GroupSpec& group, const Call& call) = 0;
+};
 
 }  // namespace shoal::comm

@@ -2,6 +2,7 @@
 // not seen.
 #pragma once
 
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,17 @@
 namespace shoal::comm {
 
 struct GroupState {
+  GroupState() = default;
+  GroupState(const GroupState&) = delete;
+  GroupState& operator=(const GroupState&) = delete;
+
+  // After a failure the backend is left behind with its threads: taking it down would wait for the
+  // peer that is gone, and hide the error until then. The process is about to end.
+  ~GroupState() {
+    if (broken || std::uncaught_exceptions() > 0)
+      backend.release();  // NOLINT(bugprone-unused-return-value)
+  }
+
   GroupSpec spec;
   c10::intrusive_ptr<c10d::Backend> backend;
   std::string backend_name;
@@ -22,8 +34,9 @@ struct GroupState {
   int world_rank = 0;
   bool on_streams = false;  // completion is ordered by device streams, not by blocking the host
   CallListener* listener = nullptr;
-  RollCall roll_call;
-  uint64_t next_sequence = 0;
+  std::shared_ptr<RollCall> roll_call;
+  uint64_t collectives = 0;  // made so far
+  bool broken = false;       // a call failed: see ~GroupState
 };
 
 }  // namespace shoal::comm

@@ -73,6 +73,10 @@ OrderedWorker::~OrderedWorker() {
     queue_->thread.join();
     return;
   }
+  {
+    const std::lock_guard guard(queue_->mutex);
+    queue_->works.clear();
+  }
   log::warn("the thread '{}' still waits for a peer and is left behind", queue_->name);
   queue_->thread.detach();
 }

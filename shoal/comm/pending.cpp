@@ -23,56 +23,95 @@ std::string describe(const Call& call, const GroupSpec& group) {
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-[[noreturn]] void throw_late(const Call& call, const GroupState& state, Duration waited) {
-  std::string missing = state.roll_call ? state.roll_call(state.spec, call) : "";
-  throw PeerLost(format("rank {}: {} in {}{}{}", state.world_rank, format_duration(waited),
-                        describe(call, state.spec), missing.empty() ? "" : "; ", missing));
-}
-
-[[noreturn]] void throw_broken(const Call& call,
-                               const GroupState& state,
-                               const std::exception& reason) {
-  throw PeerLost(format("rank {}: a peer is gone in {}: {}", state.world_rank,
-                        describe(call, state.spec), first_line(reason.what())));
-}
+bool is_collective(const Call& call) { return call.op != Op::kSend && call.op != Op::kRecv; }
 
 Duration since(Clock::time_point began) {
   return std::chrono::round<Duration>(Clock::now() - began);
 }
 
-// Blocks on a work whose completion the host can see.
-void wait_for(c10d::Work& work,
-              const Call& call,
-              const GroupState& state,
-              Duration deadline,
-              Clock::time_point began) {
-  const Duration left = std::max(deadline - since(began), Duration(1));
-  try {
-    work.wait(left);
-  } catch (const std::exception& e) {
-    if (since(began) >= deadline) throw_late(call, state, since(began));
-    throw_broken(call, state, e);
-  }
-}
+// Waits for one Flight, and puts what goes wrong into words.
+class Watch {
+ public:
+  Watch(const Flight& flight, Duration deadline)
+      : call_(flight.call),
+        state_(*flight.state),
+        flight_began_(flight.began),
+        deadline_(deadline) {}
 
-// Watches a work that runs on a device stream, where wait() would only order streams.
-void poll_for(c10d::Work& work,
-              const Call& call,
-              const GroupState& state,
-              Duration deadline,
-              Clock::time_point began) {
-  Duration pause(0);
-  while (!work.isCompleted()) {
-    if (since(began) >= deadline) throw_late(call, state, since(began));
-    std::this_thread::sleep_for(pause);
-    pause = std::min(pause + Duration(1), Duration(20));
+  // For a work whose completion the host can see.
+  void wait(c10d::Work& work) {
+    // Half-way through the deadline this rank signs the roll, so that whoever gives up first finds
+    // everybody on it who is here. A transfer cannot be waited for twice, and names its peer anyway.
+    const Duration half = deadline_ / 2 - since(began_);
+    if (state_.roll_call && is_collective(call_) && half > Duration::zero()) {
+      try {
+        work.wait(half);
+        return;
+      } catch (const std::exception& e) {
+        if (work.isCompleted()) throw_broken(e);
+      }
+      sign();
+    }
+    try {
+      work.wait(std::max(deadline_ - since(began_), Duration(1)));
+    } catch (const std::exception& e) {
+      throw_broken(e);
+    }
   }
-  try {
-    work.wait();
-  } catch (const std::exception& e) {
-    throw_broken(call, state, e);
+
+  // For a work that runs on a device stream, where its wait() would only order streams.
+  void poll(c10d::Work& work) {
+    Duration pause(0);
+    while (!work.isCompleted()) {
+      if (since(began_) >= deadline_ / 2) sign();
+      if (since(began_) >= deadline_) throw_late();
+      std::this_thread::sleep_for(pause);
+      pause = std::min(pause + Duration(1), Duration(20));
+    }
+    order(work);
   }
-}
+
+  // Makes the current stream wait.
+  void order(c10d::Work& work) {
+    try {
+      work.wait();
+    } catch (const std::exception& e) {
+      throw_broken(e);
+    }
+  }
+
+ private:
+  void sign() {
+    if (signed_ || !state_.roll_call || !is_collective(call_)) return;
+    state_.roll_call->sign(state_.spec, call_);
+    signed_ = true;
+  }
+
+  [[noreturn]] void throw_late() {
+    const Duration waited = since(began_);
+    sign();
+    state_.broken = true;
+    const std::string missing =
+        signed_ ? "; " + state_.roll_call->missing(state_.spec, call_) : std::string();
+    throw PeerLost(format("rank {}: {} in {}{}", state_.world_rank, format_duration(waited),
+                          describe(call_, state_.spec), missing));
+  }
+
+  [[noreturn]] void throw_broken(const std::exception& reason) {
+    // The library underneath has a clock of its own, which began when the call did.
+    if (since(began_) >= deadline_ || since(flight_began_) >= state_.deadline) throw_late();
+    state_.broken = true;
+    throw PeerLost(format("rank {}: a peer is gone in {}: {}", state_.world_rank,
+                          describe(call_, state_.spec), first_line(reason.what())));
+  }
+
+  const Call& call_;
+  GroupState& state_;
+  Clock::time_point flight_began_;
+  Duration deadline_;
+  Clock::time_point began_ = Clock::now();
+  bool signed_ = false;
+};
 
 }  // namespace
 
@@ -82,9 +121,17 @@ Pending::Pending(std::unique_ptr<Flight> flight) : flight_(std::move(flight)) {}
 
 Pending::Pending(Pending&& other) noexcept = default;
 
-Pending& Pending::operator=(Pending&& other) noexcept = default;
+Pending& Pending::operator=(Pending&& other) noexcept {
+  if (this != &other) {
+    drop();
+    flight_ = std::move(other.flight_);
+  }
+  return *this;
+}
 
-Pending::~Pending() {
+Pending::~Pending() { drop(); }
+
+void Pending::drop() {
   // On the way out of an error nobody waits.
   if (!flight_ || std::uncaught_exceptions() > 0) return;
   const std::string text = describe(flight_->call, flight_->state->spec);
@@ -103,7 +150,8 @@ void Pending::wait() {
     return;
   }
   const std::unique_ptr<Flight> flight = std::move(flight_);
-  for (const auto& work : flight->works) work->wait();
+  Watch watch(*flight, flight->state->deadline);
+  for (const auto& work : flight->works) watch.order(*work);
 }
 
 void Pending::wait_host() {
@@ -117,12 +165,12 @@ void Pending::wait_host(Duration deadline) {
   const Call& call = flight->call;
   const Activity doing(std::string(op_name(call.op)) + " '" + call.what + "' on " +
                        state.spec.name);
-  const Clock::time_point began = Clock::now();
+  Watch watch(*flight, deadline);
   for (const auto& work : flight->works) {
     if (state.on_streams) {
-      poll_for(*work, call, state, deadline, began);
+      watch.poll(*work);
     } else {
-      wait_for(*work, call, state, deadline, began);
+      watch.wait(*work);
     }
   }
 }

@@ -17,26 +17,42 @@ std::string text_of(const cluster::StoreTimeout& timeout) {
                 more > 0 ? format(" and {} more", more) : "");
 }
 
-}  // namespace
+class StoreRollCall final : public RollCall {
+ public:
+  explicit StoreRollCall(std::shared_ptr<cluster::StoreClient> store) : store_(std::move(store)) {}
 
-RollCall make_roll_call(std::shared_ptr<cluster::StoreClient> store) {
-  return [store = std::move(store)](const GroupSpec& group, const Call& call) -> std::string {
-    if (call.op == Op::kSend || call.op == Op::kRecv) return "";  // the partner is named already
-    const auto key = [&](int rank) {
-      return format("late/{}/{}/{}/{}", group.name, group.ranks.front(), call.sequence, rank);
-    };
-    std::vector<std::string> keys;
-    for (const int rank : group.ranks) keys.push_back(key(rank));
+  void sign(const GroupSpec& group, const Call& call) override {
     try {
-      store->set(key(group.ranks[static_cast<size_t>(group.rank)]), "waits");
-      store->wait(keys, kMoment);
+      store_->set(key(group, call, group.ranks[static_cast<size_t>(group.rank)]), "waits");
+    } catch (const PeerLost&) {  // missing() will say that the store is gone
+    }
+  }
+
+  std::string missing(const GroupSpec& group, const Call& call) override {
+    std::vector<std::string> keys;
+    for (const int rank : group.ranks) keys.push_back(key(group, call, rank));
+    try {
+      store_->wait(keys, kMoment);
       return "every rank arrived, so the network between them is slow or broken";
     } catch (const cluster::StoreTimeout& timeout) {
       return text_of(timeout);
     } catch (const PeerLost&) {
       return "rank 0's store does not answer either";
     }
-  };
+  }
+
+ private:
+  static std::string key(const GroupSpec& group, const Call& call, int rank) {
+    return format("late/{}/{}/{}/{}", group.name, group.ranks.front(), call.sequence, rank);
+  }
+
+  std::shared_ptr<cluster::StoreClient> store_;
+};
+
+}  // namespace
+
+std::shared_ptr<RollCall> make_roll_call(std::shared_ptr<cluster::StoreClient> store) {
+  return std::make_shared<StoreRollCall>(std::move(store));
 }
 
 }  // namespace shoal::comm

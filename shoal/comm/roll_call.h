@@ -9,8 +9,6 @@
 
 namespace shoal::comm {
 
-// Every rank that waits too long signs in for the call; those that have not after a moment are
-// missing.
-RollCall make_roll_call(std::shared_ptr<cluster::StoreClient> store);
+std::shared_ptr<RollCall> make_roll_call(std::shared_ptr<cluster::StoreClient> store);
 
 }  // namespace shoal::comm

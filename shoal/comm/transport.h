@@ -9,8 +9,13 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
 #include "shoal/comm/group_spec.h"
+#include "shoal/core/units.h"
 
 namespace shoal::comm {
+
+// What the library underneath is given as its own timeout. Ours come first and say more; its clock
+// begins earlier, when the call does and not when somebody waits.
+constexpr Duration beyond(Duration deadline) { return 2 * deadline + std::chrono::seconds(30); }
 
 class Transport {
  public:

@@ -1,6 +1,7 @@
 #include "shoal/comm/world.h"
 
 #include <algorithm>
+#include <csignal>
 #include <numeric>
 
 #include <ATen/ops/zeros.h>
@@ -152,6 +153,8 @@ World::~World() = default;
 std::unique_ptr<World> World::join(const cluster::Membership& me,
                                    const cluster::Environment& environment,
                                    const WorldOptions& options) {
+  // Gloo writes to sockets whose peer may be gone: an error we report, not a reason to die silently.
+  ::signal(SIGPIPE, SIG_IGN);
   auto parts = std::make_unique<Parts>();
   parts->me = me;
   parts->options = options;

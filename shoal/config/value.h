@@ -78,7 +78,10 @@ std::string write_value(const std::string& value);
 std::string write_value(Duration value);
 std::string write_value(Bytes value);
 
-template <class Enum>
+template <class T>
+concept Enumeration = std::is_enum_v<T>;
+
+template <Enumeration Enum>
 std::vector<std::string_view> names_of() {
   std::vector<std::string_view> names;
   names.reserve(kNames<Enum>.size());
@@ -86,18 +89,16 @@ std::vector<std::string_view> names_of() {
   return names;
 }
 
-template <class Enum>
-
-requires std::is_enum_v<Enum> Verdict read_value(const YamlNode& node, Enum& out) {
+template <Enumeration Enum>
+Verdict read_value(const YamlNode& node, Enum& out) {
   size_t index = 0;
   Verdict refusal = read_choice(node, names_of<Enum>(), index);
   if (!refusal) out = kNames<Enum>[index].value;
   return refusal;
 }
 
-template <class Enum>
-
-requires std::is_enum_v<Enum> std::string write_value(Enum value) {
+template <Enumeration Enum>
+std::string write_value(Enum value) {
   for (const auto& named : kNames<Enum>) {
     if (named.value == value) return std::string(named.name);
   }

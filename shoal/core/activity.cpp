@@ -14,16 +14,16 @@ thread_local ActivityBoard::Seat* current_seat = nullptr;
 }  // namespace
 
 ActivityBoard::Seat::Seat(ActivityBoard& board, std::string_view thread)
-    : board_(board), thread_(thread) {
+    : shared_(board.shared_), thread_(thread) {
   text_.since = Clock::now();
-  const std::lock_guard lock(board_.mutex_);
-  board_.seats_.push_back(this);
+  const std::lock_guard lock(shared_->mutex);
+  shared_->seats.push_back(this);
   current_seat = this;
 }
 
 ActivityBoard::Seat::~Seat() {
-  const std::lock_guard lock(board_.mutex_);
-  std::erase(board_.seats_, this);
+  const std::lock_guard lock(shared_->mutex);
+  std::erase(shared_->seats, this);
   current_seat = nullptr;
 }
 
@@ -33,10 +33,10 @@ ActivityBoard::Seat::Text ActivityBoard::Seat::exchange(const Text& text) {
 }
 
 std::vector<ActivityBoard::Line> ActivityBoard::snapshot() const {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(shared_->mutex);
   std::vector<Line> lines;
-  lines.reserve(seats_.size());
-  for (const Seat* seat : seats_) {
+  lines.reserve(shared_->seats.size());
+  for (const Seat* seat : shared_->seats) {
     const std::lock_guard seat_lock(seat->mutex_);
     lines.push_back(
         {seat->thread_, {seat->text_.bytes.data(), seat->text_.size}, seat->text_.since});

@@ -21,6 +21,8 @@
 namespace shoal {
 
 class ActivityBoard {
+  struct Shared;
+
  public:
   struct Line {
     std::string thread;
@@ -28,7 +30,8 @@ class ActivityBoard {
     Clock::time_point since;
   };
 
-  // A thread's line on the board. Belongs to the thread that made it and is destroyed there.
+  // A thread's line on the board, which it may outlive. Belongs to the thread that made it and is
+  // destroyed there.
   class Seat {
    public:
     Seat(ActivityBoard& board, std::string_view thread);
@@ -50,7 +53,7 @@ class ActivityBoard {
 
     Text exchange(const Text& text);
 
-    ActivityBoard& board_;
+    std::shared_ptr<Shared> shared_;
     const std::string thread_;
     mutable std::mutex mutex_;
     Text text_;
@@ -59,8 +62,12 @@ class ActivityBoard {
   [[nodiscard]] std::vector<Line> snapshot() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::vector<const Seat*> seats_;
+  struct Shared {
+    std::mutex mutex;
+    std::vector<const Seat*> seats;
+  };
+
+  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
 };
 
 // While it lives, this thread's line shows the text; longer texts are cut.

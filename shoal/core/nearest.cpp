@@ -1,8 +1,20 @@
 #include "shoal/core/nearest.h"
 
 #include <algorithm>
+#include <string>
 
 namespace shoal {
+namespace {
+
+std::string lower(std::string_view word) {
+  std::string small(word);
+  for (char& letter : small) {
+    if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+  }
+  return small;
+}
+
+}  // namespace
 
 size_t edit_distance(std::string_view a, std::string_view b) {
   // Row i holds the distances of a's first i letters to every prefix of b; three rows are enough.
@@ -31,8 +43,9 @@ std::optional<std::string_view> nearest(std::string_view word,
   if (word.size() > kMaxWord) return std::nullopt;
   std::optional<std::string_view> best;
   size_t best_distance = std::max<size_t>(word.size() / 3, 1) + 1;
+  const std::string small = lower(word);
   for (const std::string_view candidate : candidates) {
-    const size_t distance = edit_distance(word, candidate);
+    const size_t distance = edit_distance(small, lower(candidate));  // TP is tp, not cp
     if (distance < best_distance) {
       best = candidate;
       best_distance = distance;

@@ -13,6 +13,7 @@
 namespace shoal::cluster {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using tests::error_text;
@@ -171,7 +172,11 @@ TEST(Membership, RefusesWrongVariablesByName) {
   EXPECT_THAT(refusal({{"SLURM_PROCID", "7"}}), HasSubstr("rank 7 of 7"));
   EXPECT_THAT(refusal({{"SLURM_LOCALID", ""}}), HasSubstr("SLURM_LOCALID is not set"));
   EXPECT_THAT(refusal({{"SLURM_NODEID", "3"}}), HasSubstr("SLURM_NODEID is 3"));
-  EXPECT_THAT(refusal({{"SLURM_STEP_NODELIST", "n[1-"}}), HasSubstr("n[1-"));
+  EXPECT_THAT(refusal({{"SLURM_STEP_NODELIST", "n[1-"}}),
+              AllOf(HasSubstr("SLURM_STEP_NODELIST"), HasSubstr("n[1-")));
+  EXPECT_THAT(refusal({{"SLURM_STEP_NUM_TASKS", "9"}}), HasSubstr("adds up to 7"));
+  EXPECT_THAT(refusal({{"MASTER_PORT", "70000"}}), HasSubstr("MASTER_PORT is 70000"));
+  EXPECT_THAT(refusal({{"PBS_NODEFILE", "/no/such/file"}}), HasSubstr("PBS_NODEFILE"));
   EXPECT_THAT(error_text<UsageError>([] {
                 detect({{"SHOAL_RANK", "0"},
                         {"SHOAL_WORLD_SIZE", "1"},
@@ -182,6 +187,46 @@ TEST(Membership, RefusesWrongVariablesByName) {
                         {"SHOAL_STORE", "h:99999"}});
               }),
               HasSubstr("'h:99999' needs a port"));
+}
+
+TEST(Membership, RefusesHalfALauncher) {
+  const auto refusal = [](const Variables& variables) {
+    return error_text<UsageError>([&] { detect(variables); });
+  };
+  EXPECT_THAT(refusal({{"RANK", "0"}, {"WORLD_SIZE", "2"}}), HasSubstr("MASTER_ADDR is not"));
+  EXPECT_THAT(refusal({{"PMI_RANK", "0"}, {"PMI_SIZE", "2"}}), HasSubstr("MPI_LOCALRANKID is not"));
+  EXPECT_EQ(detect({{"RANK", "0"}, {"WORLD_SIZE", "1"}}).launcher, "none");
+  EXPECT_EQ(detect({{"PMI_RANK", "0"}, {"PMI_SIZE", "1"}}).launcher, "none");
+  Variables several = {{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "10.9.9.9"}};
+  EXPECT_THAT(refusal(several), HasSubstr("LOCAL_WORLD_SIZE is not set"));
+  several["MASTER_ADDR"] = "127.0.0.1";
+  EXPECT_EQ(detect(several).local_size, 2) << "nothing but one host can be meant";
+}
+
+TEST(Membership, RefusesRanksThatAreNotInBlocks) {
+  const auto rank_1_of = [](const std::string& local_rank, const std::string& local_size) {
+    return Variables{{"OMPI_COMM_WORLD_RANK", "1"},
+                     {"OMPI_COMM_WORLD_SIZE", "4"},
+                     {"OMPI_COMM_WORLD_LOCAL_RANK", local_rank},
+                     {"OMPI_COMM_WORLD_LOCAL_SIZE", local_size}};
+  };
+  EXPECT_EQ(detect(rank_1_of("1", "2")).node, 0);
+  for (const auto& [local_rank, local_size] : {std::pair{"0", "2"}, std::pair{"0", "3"}}) {
+    EXPECT_THAT(
+        error_text<UsageError>([&, a = local_rank, b = local_size] { detect(rank_1_of(a, b)); }),
+        HasSubstr("place them in equal blocks"));
+  }
+}
+
+TEST(Membership, ShoalLaunchNeedsNothingOfTheScheduler) {
+  const Membership me = detect({{"SHOAL_RANK", "0"},
+                                {"SHOAL_WORLD_SIZE", "1"},
+                                {"SHOAL_LOCAL_RANK", "0"},
+                                {"SHOAL_LOCAL_SIZE", "1"},
+                                {"SHOAL_NODE", "0"},
+                                {"SHOAL_NUM_NODES", "1"},
+                                {"PBS_NODEFILE", "/no/such/file"}});
+  EXPECT_EQ(me.scheduler, "pbs");
 }
 
 TEST(LaunchCommand, FitsTheScheduler) {

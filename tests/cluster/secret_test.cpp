@@ -23,6 +23,10 @@ using tests::TempDir;
 
 const std::string kSomeKey(64, 'a');
 
+Environment of(std::map<std::string, std::string> variables) {
+  return Environment(std::move(variables));
+}
+
 Environment home(const TempDir& dir) { return Environment({{"HOME", dir.path().string()}}); }
 
 TEST(Secret, HexRoundTripsAndRandomOnesDiffer) {
@@ -53,6 +57,23 @@ TEST(Secret, PartsDoNotRunTogether) {
   const Secret secret = Secret::from_hex(kSomeKey);
   EXPECT_NE(secret.mac({"ab", "c"}), secret.mac({"a", "bc"}));
   EXPECT_NE(secret.mac({"abc"}), secret.mac({"abc", ""}));
+}
+
+TEST(JobSecret, NamesWhereAWrongOneCameFrom) {
+  EXPECT_THAT(error_text<UsageError>([] {
+                job_secret(of({{"SHOAL_JOB_SECRET", "12"}}), "job");
+              }),
+              HasSubstr("SHOAL_JOB_SECRET"));
+}
+
+TEST(JobSecret, SaysWhatToDoWhereNoKeyCanBeMade) {
+  for (const char* nowhere : {"/dev/null", "/proc/1/no/such/home"}) {
+    const std::string text = error_text<UsageError>([&] {
+      job_secret(of({{"HOME", nowhere}}), "job");
+    });
+    EXPECT_THAT(text, HasSubstr(format("your key {}/.config/shoal/key cannot be made", nowhere)));
+    EXPECT_THAT(text, HasSubstr("set SHOAL_SECRET_FILE"));
+  }
 }
 
 TEST(JobSecret, EveryRankOfAJobAgreesAndOtherJobsDiffer) {

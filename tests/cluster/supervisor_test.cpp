@@ -19,7 +19,9 @@ namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 using tests::error_text;
 using tests::TempDir;
 
@@ -90,10 +92,63 @@ TEST(Supervisor, PassesOnSignals) {
   EXPECT_EQ(result.exit_code, 42);
 }
 
-TEST(Supervisor, ShowsARanksLastWords) {
+TEST(Supervisor, ShowsTheFirstLineOfARanksLastWords) {
   const JobResult result =
-      supervise({shell("printf 'disk is\\nfull' >&$SHOAL_LAST_WORDS_FD; exit 3")}, {});
-  EXPECT_THAT(result.cause, HasSubstr("after 0.0 s: disk is full"));
+      supervise({shell("printf 'disk is full\\n  details' >&$SHOAL_LAST_WORDS_FD; exit 3")}, {});
+  EXPECT_THAT(result.cause, EndsWith("after 0.0 s: disk is full"));
+}
+
+TEST(Supervisor, OfThoseWhoLostAPeerRankZeroKnowsBest) {
+  const TempDir dir;
+  const std::string gone = (dir / "gone").string();
+  const JobResult result =
+      supervise({shell(format("while [ ! -e {} ]; do :; done; sleep 0.1; exit 75", gone)),
+                 shell(format("touch {}; exit 75", gone))},
+                {});
+  EXPECT_EQ(result.exit_code, 75);
+  EXPECT_THAT(result.cause, StartsWith("rank 0 "));
+}
+
+TEST(Supervisor, SaysThatItWasAskedToStop) {
+  const TempDir dir;
+  const std::string ready = (dir / "ready").string();
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  std::thread sender([&, parent = ::getpid()] {
+    while (!std::filesystem::exists(ready)) std::this_thread::yield();
+    ::kill(parent, SIGTERM);
+  });
+  const JobResult result = supervise({shell(format("touch {}; exec sleep 60", ready))}, {});
+  sender.join();
+  EXPECT_EQ(result.exit_code, 128 + SIGTERM);
+  EXPECT_THAT(result.cause, StartsWith("passed SIGTERM on; rank 0 "));
+}
+
+TEST(Supervisor, SeesTheEndOfItsRanksWhateverItInherited) {
+  ::signal(SIGCHLD, SIG_IGN);
+  EXPECT_EQ(supervise({shell("exit 5")}, {}).exit_code, 5);
+}
+
+TEST(Supervisor, StopsWhatItStartedWhenALaterProgramIsNotThere) {
+  const TempDir dir;
+  const std::string pid_file = (dir / "pid").string();
+  const Program first = shell(format("echo $$ >{0}.new; mv {0}.new {0}; exec sleep 60", pid_file));
+  const Program second{{"/no/such/program"}, {}, ""};
+  EXPECT_THROW(supervise({first, second}, {}), UsageError);
+  if (std::filesystem::exists(pid_file)) {
+    const int pid = std::stoi(read_file(pid_file, 100));
+    EXPECT_EQ(::kill(pid, 0), -1) << "it is still there";
+  }
+}
+
+TEST(Supervisor, NamesAnOutputThatCannotBeOpened) {
+  const TempDir dir;
+  Program program = shell("exit 0");
+  program.output = dir.path().string();
+  EXPECT_THAT(error_text<UsageError>([&] { supervise({program}, {}); }),
+              HasSubstr(format("cannot write to '{}': Is a directory", dir.path().string())));
 }
 
 TEST(Supervisor, HandsOverEnvironmentAndOutput) {

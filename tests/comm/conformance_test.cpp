@@ -284,6 +284,57 @@ void check_overlap(Group& group) {
   }
 }
 
+// A receive that is posted before a collective and served after it gets its own message, whatever the
+// collective is made of.
+void check_transfers_around_collectives(Group& group) {
+  const int n = group.size();
+  if (n == 1) return;
+  const int right = (group.rank() + 1) % n;
+  const int left = (group.rank() - 1 + n) % n;
+  for (int tag = 0; tag < n; ++tag) {
+    at::Tensor received = at::zeros({13});
+    Pending receiving = group.recv(received, left, tag, "posted early");
+    at::Tensor out = at::zeros({13 * n});
+    group.all_to_all(out, at::full({13 * n}, group.rank(), at::kFloat), {}, "in between").wait();
+    at::Tensor whole = at::zeros({13 * n});
+    group.all_gather(whole, at::full({13}, group.rank(), at::kFloat), "in between").wait();
+    Pending sending =
+        group.send(at::full({13}, 1000 + group.rank(), at::kFloat), right, tag, "sent late");
+    receiving.wait();
+    sending.wait();
+    EXPECT_TRUE(received.eq(1000 + left).all().item<bool>()) << "tag " << tag;
+    for (const at::Tensor& result : {out, whole}) {
+      EXPECT_TRUE(result.narrow(0, left * 13, 13).eq(left).all().item<bool>()) << "tag " << tag;
+    }
+  }
+}
+
+// Shards and wholes side by side in one buffer, as flat parameter storage has them; and in place.
+void check_one_buffer(Group& group) {
+  const int n = group.size();
+  constexpr int64_t kPart = 17;
+  const auto mine = [&] { return whole_numbers(group.rank(), kPart, at::kFloat); };
+  at::Tensor arena = at::full({kPart * (n + 1)}, -7.0);
+  const at::Tensor whole = arena.narrow(0, 0, kPart * n);
+  const at::Tensor shard = arena.narrow(0, kPart * n, kPart);
+  shard.copy_(mine());
+  group.all_gather(whole, shard, "side by side").wait();
+  for (int rank = 0; rank < n; ++rank)
+    EXPECT_TRUE(whole.narrow(0, rank * kPart, kPart).equal(whole_numbers(rank, kPart, at::kFloat)));
+  const at::Tensor own = whole.narrow(0, group.rank() * kPart, kPart);
+  whole.fill_(-7.0);
+  own.copy_(mine());
+  group.all_gather(whole, own, "in place").wait();
+  for (int rank = 0; rank < n; ++rank)
+    EXPECT_TRUE(whole.narrow(0, rank * kPart, kPart).equal(whole_numbers(rank, kPart, at::kFloat)));
+  const at::Tensor sum = reference(Reduce::kSum, n, kPart, at::kFloat, group.rank() * kPart);
+  whole.copy_(whole_numbers(group.rank(), kPart * n, at::kFloat));
+  group.reduce_scatter(shard, whole, Reduce::kSum, "side by side").wait();
+  EXPECT_TRUE(shard.equal(sum));
+  group.reduce_scatter(own, whole, Reduce::kSum, "in place").wait();
+  EXPECT_TRUE(own.equal(sum));
+}
+
 void check_edges(Group& group) {
   at::Tensor empty = at::zeros({0});
   group.all_reduce(empty, Reduce::kSum, "nothing").wait();
@@ -360,6 +411,8 @@ TEST_P(Conformance, EveryCallAgreesWithASerialReference) {
           }
           check_uneven_all_to_all(group);
           check_overlap(group);
+          check_transfers_around_collectives(group);
+          check_one_buffer(group);
           check_edges(group);
           check_subgroups(*world);
           check_control(*world);

@@ -1,6 +1,7 @@
 // What a group promises beyond right results: rules, deadlines, causes, memory.
 
 #include <csignal>
+#include <functional>
 #include <numeric>
 #include <thread>
 
@@ -77,6 +78,9 @@ TEST_F(Rules, AreNamedWhenBroken) {
                 return group_.all_to_all(at::ones({2}), at::ones({2}), {{1}, {2}}, "x");
               }),
               HasSubstr("counts with the sum 1"));
+  EXPECT_THAT(
+      broken([&] { return group_.all_to_all(at::ones({2}), at::ones({2}, at::kLong), {}, "x"); }),
+      HasSubstr("'x' mixes Float and Long"));
   EXPECT_THAT(broken([&] { return group_.send(at::ones({2}), 0, 0, "x"); }),
               HasSubstr("would send to itself"));
   EXPECT_THROW((void)world_->group("others", {1}), BugError);
@@ -111,28 +115,70 @@ TEST(Pending, DroppedUnwaitedIsReported) {
     { const Pending dropped = group.all_reduce(x, Reduce::kSum, "forgotten"); }
     EXPECT_THAT(::testing::internal::GetCapturedStderr(),
                 HasSubstr("all_reduce 'forgotten' on all (2 ranks) was dropped"));
+    ::testing::internal::CaptureStderr();
+    Pending pending = group.barrier("overwritten");
+    pending = group.barrier("the next");
+    pending.wait();
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+                HasSubstr("barrier 'overwritten' on all (2 ranks) was dropped"));
     group.barrier("after").wait();
     EXPECT_TRUE(x.eq(2).all().item<bool>())
         << "its tensors stayed alive until the backend was done with them";
   });
 }
 
-TEST(Deadline, NamesPurposeGroupTimeAndWhoIsMissing) {
-  run_ranks(3, [](const cluster::Membership& me, const cluster::Environment& environment) {
-    const auto world = join_gloo(me, environment);
+// Ranks 0 and 2 meet in a collective that rank 1 never joins; what they were told is checked by
+// `expect`. Rank 1 stays until they have been told.
+void without_rank_1(
+    Duration deadline,
+    const std::function<void(Group& group, const std::string& text)>& expect,
+    const std::function<void(const cluster::Membership& me, Group& group)>& before) {
+  run_ranks(3, [&](const cluster::Membership& me, const cluster::Environment& environment) {
+    const auto world = join_gloo(me, environment, deadline);
     Group group = world->group("dp_shard", everyone(*world));
-    if (me.rank == 1) {  // comes late: after the others have given up
-      std::this_thread::sleep_for(8s);
+    Group later = world->group("told", everyone(*world));
+    before(me, group);
+    if (me.rank == 1) {
+      at::Tensor told = at::zeros({2});
+      for (const int peer : {0, 2})
+        later.recv(told.narrow(0, peer / 2, 1), peer, 0, "told").wait_host(60s);
       return;
     }
     Pending pending = group.all_reduce(at::ones({5}), Reduce::kSum, "gradients of block 7");
-    const std::string text = error_text<PeerLost>([&] { pending.wait_host(1s); });
-    EXPECT_THAT(text, HasSubstr(format("rank {}: 1s", me.rank)));
-    EXPECT_THAT(
-        text,
-        HasSubstr(
-            "in all_reduce 'gradients of block 7' on dp_shard (3 ranks); rank 1 did not arrive"));
+    std::this_thread::sleep_for(deadline / 8);  // computes while it communicates
+    expect(group, error_text<PeerLost>([&] { pending.wait(); }));
+    later.send(at::ones({1}), 1, 0, "told").wait();
   });
+}
+
+TEST(Deadline, NamesPurposeGroupTimeAndWhoIsMissing) {
+  without_rank_1(
+      2s,
+      [](Group& group, const std::string& text) {
+        EXPECT_THAT(text, HasSubstr(format("rank {}: 2", group.rank())));
+        EXPECT_THAT(text, HasSubstr("in all_reduce 'gradients of block 7' on dp_shard (3 ranks); "
+                                    "rank 1 did not arrive"));
+      },
+      [](const cluster::Membership& me, Group& group) {
+        // Transfers that not every rank takes part in do not confuse the count of collectives.
+        if (me.rank == 0) group.send(at::ones({3}), 1, 0, "ahead").wait();
+        at::Tensor x = at::zeros({3});
+        if (me.rank == 1) group.recv(x, 0, 0, "ahead").wait();
+      });
+}
+
+TEST(Deadline, DoesNotNameThoseWhoCameLate) {
+  without_rank_1(
+      8s,
+      [](Group& group, const std::string& text) {
+        if (group.rank() == 0) {
+          EXPECT_THAT(text, HasSubstr("; rank 1 did not arrive"));
+        }
+      },
+      [](const cluster::Membership& me, Group& /*group*/) {
+        // By more than whoever gives up first waits for the others to sign.
+        if (me.rank == 2) std::this_thread::sleep_for(3s);
+      });
 }
 
 TEST(Deadline, OfATransferNamesThePartner) {
@@ -173,6 +219,26 @@ TEST(Fault, AKilledRankIsTheCauseAndItsPeersSaySo) {
               throw PeerLost(text);
             },
             {.expected_exit_code = 128 + SIGKILL, .expected_cause = "rank 2"});
+}
+
+TEST(Fault, TheReasonToEndIsSaidAtOnceWhateverIsInFlight) {
+  const Clock::time_point began = Clock::now();
+  run_ranks(2,
+            [](const cluster::Membership& me, const cluster::Environment& environment) {
+              const auto world = join_gloo(me, environment);
+              Group group = world->group("all", everyone(*world));
+              at::Tensor x = at::ones({9});
+              if (me.rank == 0) {
+                group.recv(x, 1, 0, "never sent").wait();
+                return;
+              }
+              Pending sum = group.all_reduce(x, Reduce::kSum, "nobody joins");
+              at::Tensor whole = at::ones({18});
+              Pending gathered = group.all_gather(whole, x, "nobody joins");
+              throw DataError("shard 3 is damaged");
+            },
+            {.expected_exit_code = 3, .expected_cause = "shard 3 is damaged"});
+  EXPECT_LT(Clock::now() - began, 15s) << "destructors waited for the peer";
 }
 
 // Counts what passes through torch's CPU allocator, where Gloo's own copies come from.

@@ -11,7 +11,7 @@ expect_exit 2 "$shoal"
 expect_exit 2 "$shoal" docter
 expect_text "$scratch/err" "no command 'docter'; did you mean 'doctor'"
 expect_exit 2 "$shoal" doctor --breif
-expect_text "$scratch/err" 'error: shoal doctor: .*--breif.*see shoal doctor --help'
+expect_text "$scratch/err" "error: shoal doctor has no option '--breif'; did you mean '--brief'. .see shoal doctor --help"
 expect_exit 0 "$shoal" doctor --help
 expect_text "$scratch/out" '--brief'
 
@@ -25,8 +25,29 @@ expect_text "$scratch/err" 'rank 9 of 4'
 expect_exit 2 "$shoal" config check /no/such/file.yaml
 expect_text "$scratch/err" '/no/such/file.yaml'
 
-# The torch line is a link line.
-ldd "$shoal" >"$scratch/ldd"
+expect_exit 2 "$shoal" config chek "$SHOAL_SOURCE_DIR/configs/debug_cpu.yaml"
+expect_text "$scratch/err" "no subcommand 'chek'; did you mean 'check'"
+expect_exit 2 "$shoal" config check "$SHOAL_SOURCE_DIR/configs/debug_cpu.yaml" --ranks two
+expect_text "$scratch/err" "'two' is not a whole number from 1 to .*see shoal config check --help"
+
+# What cannot be written is an error, not a success: a full disk, a closed descriptor. A reader that has enough is neither.
+for command in --help --version 'config docs' 'doctor --brief'; do
+  # shellcheck disable=SC2086
+  code=0; "$shoal" $command >/dev/full 2>"$scratch/err" || code=$?
+  [ "$code" = 3 ] || fail "shoal $command to a full disk: exit code $code instead of 3"
+  expect_text "$scratch/err" 'cannot write to standard output: No space left'
+done
+code=0; "$shoal" --help >&- 2>"$scratch/err" || code=$?
+[ "$code" = 3 ] || fail "exit code $code instead of 3 with a closed standard output"
+
+# Half a launcher is refused: each rank would otherwise run alone and call it done.
+expect_exit 2 env RANK=0 WORLD_SIZE=2 "$shoal" doctor --brief
+expect_text "$scratch/err" 'RANK and WORLD_SIZE are set, but MASTER_ADDR is not'
+expect_exit 2 env RANK=1 WORLD_SIZE=2 MASTER_ADDR=10.9.9.9 "$shoal" doctor --brief
+expect_text "$scratch/err" 'LOCAL_WORLD_SIZE is not set'
+
+# The torch line is a link line. Names only: an address may well contain c10.
+ldd "$shoal" | awk '{ print $1 }' >"$scratch/ldd"
 refuse_text "$scratch/ldd" 'torch|c10|cuda|nccl|mpi|gloo'
 
 # Alone, without its engine, it says what is missing.

@@ -30,6 +30,15 @@ wait "$other"
 grep '^broadcast' "$scratch/bench"
 awk '/^comm.broadcast.*seconds/ { exit !($2 > 0.05 && $2 < 1.0) }' "$scratch/bench" || fail 'a broadcast of 8 MiB over 1 Gbit/s takes about 67 ms'
 
+# Data through another address than the one the launcher knows: the store stays where the others look for it.
+for host in 1 2; do "$testbed/hosts" run $host ip addr add 10.78.0.$host/24 dev "$("$testbed/hosts" run $host ip -br addr | awk '/10\.77\./ { sub(/@.*/, "", $1); print $1 }')"; done
+launch 1 doctor --set comm.interface=10.78.0.2 >"$scratch/host1" 2>&1 &
+other=$!
+launch 0 doctor --set comm.interface=10.78.0.1 >"$scratch/host0" 2>&1 || { cat "$scratch/host0" "$scratch/host1" >&2; fail 'host 0 with an interface of its own'; }
+wait "$other" || { cat "$scratch/host1" >&2; fail 'host 1 with an interface of its own'; }
+expect_proof "$scratch/host0" 4
+expect_text "$scratch/host0" '^  store +10\.77\.0\.1:'
+
 # A host that does not come is named.
 expect_exit 75 "$testbed/hosts" run 1 env SHOAL_RANK=0 SHOAL_WORLD_SIZE=2 SHOAL_LOCAL_RANK=0 SHOAL_LOCAL_SIZE=1 SHOAL_NODE=0 \
   SHOAL_NUM_NODES=2 SHOAL_JOB=missing SHOAL_STORE=10.77.0.1 "$shoal" doctor --set comm.rendezvous=2s

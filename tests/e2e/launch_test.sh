@@ -15,6 +15,21 @@ expect_exit 2 "$shoal" launch --ranks 2 --hosts 2 -- doctor
 expect_text "$scratch/err" '--address must give'
 expect_exit 2 "$shoal" launch --ranks 2 -- ./no-such-program
 expect_text "$scratch/err" "cannot start './no-such-program'"
+expect_exit 2 "$shoal" launch --rank 2 -- doctor
+expect_text "$scratch/err" "no option '--rank'; did you mean '--ranks'"
+expect_exit 2 "$shoal" launch --ranks 2 doctor
+expect_text "$scratch/err" 'write the command after --'
+expect_exit 2 "$shoal" launch --ranks 2 --hosts 2147483647 --address 127.0.0.1 -- doctor
+expect_text "$scratch/err" '--hosts is 2147483647, but must be from 1 to'
+expect_exit 2 "$shoal" launch --ranks 2 --hosts 2 --host 2 --address 127.0.0.1 -- doctor
+expect_text "$scratch/err" '--host is 2, but with --hosts 2 must be from 0 to 1'
+expect_exit 2 "$shoal" launch --ranks 2 --address 127.0.0.1 -- doctor
+expect_text "$scratch/err" '--address is for a job on several hosts'
+: >"$scratch/file"
+for output in "$scratch/file" "$scratch/file/sub" ''; do
+  expect_exit 2 "$shoal" launch --ranks 2 --output "$output" -- doctor --brief
+  expect_text "$scratch/err" '--output is '
+done
 
 # A command of shoal that fails says why, once as itself and once as the cause.
 expect_exit 2 "$shoal" launch --ranks 2 -- docter

@@ -2,8 +2,10 @@
 // watched as `shoal launch` or mpirun would.
 //
 //   TEST(AllReduce, Adds) {
-//     run_ranks(3, [](const cluster::Membership& me, const cluster::Environment& env) { ...
-//     EXPECT_EQ(...); });
+//     run_ranks(3, [](const cluster::Membership& me, const cluster::Environment& environment) {
+//       ...
+//       EXPECT_EQ(...);
+//     });
 //   }
 //
 // The test program is started again once per rank, runs the same test up to this call, and there

@@ -35,7 +35,8 @@ class GlooTransport final : public Transport {
     const std::string key = format("gloo/{}/{}/", group.name, color);
     auto store = c10::make_intrusive<JobStore>(options_.store, format("{}{}/", key, made_[key]++),
                                                options_.deadline);
-    return make_gloo_process_group(device_, store, group.rank, group.size(), options_.deadline);
+    return make_gloo_process_group(device_, store, group.rank, group.size(),
+                                   beyond(options_.deadline));
   }
 
   void close_doors() override { refuse_new_connections(listeners_); }

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <numeric>
 
+#include <ATen/ops/empty_like.h>
+
 #include "shoal/comm/accumulate.h"
 #include "shoal/comm/mpi/session.h"
 #include "shoal/comm/reduction.h"
@@ -166,15 +168,19 @@ void MpiCollectives::reduce_scatter(const at::Tensor& shard,
                                     const at::Tensor& in,
                                     Reduce op) const {
   const int64_t part = shard.numel();
-  const bool whole = part <= max_count_ && !shard.is_alias_of(in);
+  // What decides must be the same on every rank: not, for instance, whether the shard lies in `in`.
+  const bool whole = part <= max_count_ / size_;
   if (whole) {
-    check_mpi(MPI_Reduce_scatter_block(in.data_ptr(), shard.data_ptr(), static_cast<int>(part),
+    const bool overlaps = shard.is_alias_of(in);
+    const at::Tensor result = overlaps ? at::empty_like(shard) : shard;
+    check_mpi(MPI_Reduce_scatter_block(in.data_ptr(), result.data_ptr(), static_cast<int>(part),
                                        mpi_type_of(in), mpi_op_of(in, op), communicator_),
               "MPI_Reduce_scatter_block");
+    if (overlaps) std::memcpy(shard.data_ptr(), result.data_ptr(), shard.nbytes());
   } else {
     // Reductions take no strided types: each piece of every rank's part is packed first. A million
     // elements keep the packed copy small.
-    const int64_t limit = std::min<int64_t>(max_count_, 1 << 20);
+    const int64_t limit = std::clamp<int64_t>(max_count_ / size_, 1, 1 << 20);
     std::vector<char> packed(
         static_cast<size_t>(std::min(limit, part) * size_ * in.element_size()));
     std::vector<char> result(static_cast<size_t>(std::min(limit, part) * in.element_size()));

@@ -23,7 +23,6 @@ class MpiCollectives {
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
-  [[nodiscard]] MPI_Comm communicator() const { return communicator_; }
   [[nodiscard]] int max_count() const { return static_cast<int>(max_count_); }
 
   void all_reduce(const at::Tensor& inout, Reduce op) const;

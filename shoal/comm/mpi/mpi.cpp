@@ -23,6 +23,11 @@ class TransferWork final : public c10d::Work {
   TransferWork(at::Tensor tensor, std::vector<MPI_Request> requests)
       : tensor_(std::move(tensor)), requests_(std::move(requests)) {}
 
+  // A receive that nobody waits for any more may still be written to: its tensor stays for ever.
+  ~TransferWork() override {
+    if (!done_) new at::Tensor(tensor_);  // NOLINT(bugprone-unused-raii): leaked on purpose
+  }
+
   bool isCompleted() override {
     const std::lock_guard lock(requests_mutex_);
     if (done_) return true;
@@ -60,11 +65,13 @@ class MpiBackend final : public c10d::Backend {
  public:
   MpiBackend(std::shared_ptr<MpiSession> session,
              const MpiCollectives& mpi,
+             MPI_Comm transfers,
              const std::string& group,
              ActivityBoard* board)
       : Backend(mpi.rank(), mpi.size()),
         session_(std::move(session)),
         mpi_(mpi),
+        transfers_(transfers),
         worker_("mpi of " + group, board) {}
 
   const std::string getBackendName() const override { return "mpi"; }
@@ -163,17 +170,17 @@ class MpiBackend final : public c10d::Backend {
   }
 
   Work send(Tensors& tensors, int to, int tag) override {
-    return transfer(tensors.at(0), [&](void* data, int count, MPI_Datatype type,
-                                       MPI_Request* request) {
-      check_mpi(MPI_Isend(data, count, type, to, tag, mpi_.communicator(), request), "MPI_Isend");
-    });
+    return transfer(
+        tensors.at(0), [&](void* data, int count, MPI_Datatype type, MPI_Request* request) {
+          check_mpi(MPI_Isend(data, count, type, to, tag, transfers_, request), "MPI_Isend");
+        });
   }
 
   Work recv(Tensors& tensors, int from, int tag) override {
-    return transfer(tensors.at(0), [&](void* data, int count, MPI_Datatype type,
-                                       MPI_Request* request) {
-      check_mpi(MPI_Irecv(data, count, type, from, tag, mpi_.communicator(), request), "MPI_Irecv");
-    });
+    return transfer(
+        tensors.at(0), [&](void* data, int count, MPI_Datatype type, MPI_Request* request) {
+          check_mpi(MPI_Irecv(data, count, type, from, tag, transfers_, request), "MPI_Irecv");
+        });
   }
 
  private:
@@ -198,6 +205,7 @@ class MpiBackend final : public c10d::Backend {
 
   std::shared_ptr<MpiSession> session_;  // MPI ends after the last communicator
   MpiCollectives mpi_;
+  MPI_Comm transfers_;    // of its own: all_to_all is made of messages too, with tags of ours
   OrderedWorker worker_;  // last: its thread uses the members above
 };
 
@@ -218,9 +226,9 @@ class MpiTransport final : public Transport {
   [[nodiscard]] std::string name() const override { return "mpi"; }
 
   c10::intrusive_ptr<c10d::Backend> make_group(const GroupSpec& group, int color) override {
-    const MpiCollectives mpi(session_->make_communicator(group.ranks, color % kSafeTags),
-                             options_.max_count);
-    return c10::make_intrusive<MpiBackend>(session_, mpi, group.name, options_.board);
+    const auto make = [&] { return session_->make_communicator(group.ranks, color % kSafeTags); };
+    const MpiCollectives mpi(make(), options_.max_count);
+    return c10::make_intrusive<MpiBackend>(session_, mpi, make(), group.name, options_.board);
   }
 
  private:

@@ -41,7 +41,7 @@ class NcclTransport final : public Transport {
       const c10::intrusive_ptr<c10d::ProcessGroupNCCL>& parent,
       int color) {
     auto options = c10d::ProcessGroupNCCL::Options::create();
-    options->timeout = options_.deadline;
+    options->timeout = beyond(options_.deadline);
     options->group_name = prefix;
     options->split_from = parent;
     if (parent) options->split_color = color;
