@@ -8,7 +8,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LINK = re.compile(r"\]\(([^)#\s]+)\)")
 # `shoal/plan/mesh.h` and the like in running text; patterns, placeholders and build products are not files of the tree.
-NAMED = re.compile(r"`((?:shoal|app|tests|tools|cmake|docs|configs|bench)/[A-Za-z0-9_./-]+)`")
+NAMED = re.compile(r"`((?:shoal|app|tests|tools|cmake|docs|configs|bench|examples)/[A-Za-z0-9_./-]+)`")
 
 
 def main():

@@ -25,6 +25,11 @@ expect_text "$scratch/err" 'rank 9 of 4'
 expect_exit 2 "$shoal" config check /no/such/file.yaml
 expect_text "$scratch/err" '/no/such/file.yaml'
 
+# The example says that every key is in it.
+keys() { sed -nE 's/^( *)([a-z_]+):.*/\1\2/p' "$1"; }
+expect_exit 0 "$shoal" config check "$SHOAL_SOURCE_DIR/configs/debug_cpu.yaml"
+diff <(keys "$scratch/out") <(keys "$SHOAL_SOURCE_DIR/configs/debug_cpu.yaml") || fail 'configs/debug_cpu.yaml lacks a key'
+
 expect_exit 2 "$shoal" config chek "$SHOAL_SOURCE_DIR/configs/debug_cpu.yaml"
 expect_text "$scratch/err" "no subcommand 'chek'; did you mean 'check'"
 expect_exit 2 "$shoal" config check "$SHOAL_SOURCE_DIR/configs/debug_cpu.yaml" --ranks two
