@@ -58,6 +58,7 @@ const CLI::App& refuse_unknown_names(const CLI::App& command,
         refuse_name(*app, "option", name, known);
     } else if (!subcommands.empty() && !word.starts_with("-")) {
       std::vector<std::string> known;
+      known.reserve(subcommands.size());
       for (const CLI::App* subcommand : subcommands) known.push_back(subcommand->get_name());
       const auto found = std::find(known.begin(), known.end(), word);
       if (found == known.end()) refuse_name(*app, "subcommand", word, known);

@@ -37,8 +37,9 @@ expect_text "$scratch/err" "'two' is not a whole number from 1 to .*see shoal co
 
 # What cannot be written is an error, not a success: a full disk, a closed descriptor. A reader that has enough is neither.
 for command in --help --version 'config docs' 'doctor --brief'; do
+  code=0
   # shellcheck disable=SC2086
-  code=0; "$shoal" $command >/dev/full 2>"$scratch/err" || code=$?
+  "$shoal" $command >/dev/full 2>"$scratch/err" || code=$?
   [ "$code" = 3 ] || fail "shoal $command to a full disk: exit code $code instead of 3"
   expect_text "$scratch/err" 'cannot write to standard output: No space left'
 done
