@@ -6,6 +6,7 @@
 #include "app/cmd_config.h"
 #include "app/cmd_doctor.h"
 #include "app/cmd_launch.h"
+#include "app/cmd_tokenizer.h"
 #include "app/edge.h"
 #include "app/engine_process.h"
 
@@ -17,10 +18,11 @@ int bench(const std::vector<std::string>& arguments) {
   shoal::app::become_engine("bench", arguments);
 }
 
-constexpr std::array<Command, 4> kCommands = {{
+constexpr std::array<Command, 5> kCommands = {{
     {"doctor", "what this build, host and job can do", shoal::app::run_doctor},
     {"config", "check a config, explain its keys", shoal::app::run_config},
     {"launch", "start and supervise the ranks of this host", shoal::app::run_launch},
+    {"tokenizer", "text to token ids and back", shoal::app::run_tokenizer},
     {"bench", "measured ceilings, and how close shoal gets", bench},
 }};
 

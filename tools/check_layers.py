@@ -33,7 +33,8 @@ CONFINED = {
     "yaml-cpp/": ["shoal/config/yaml_reader.cpp"],
     "fmt/": ["shoal/core/format.cpp"],
     "spdlog/": ["shoal/core/log.cpp"],
-    "sodium.h": ["shoal/cluster/secret.cpp"],
+    "sodium.h": ["shoal/cluster/secret.cpp", "shoal/core/digest.cpp", "shoal/data/tokenizer/read_tiktoken.cpp"],
+    "simdjson.h": ["shoal/data/"],
     "arrow/": ["shoal/data/"],
     "parquet/": ["shoal/data/"],
     "torch/torch.h": [],  # 24 s and 1.4 GB per file: always a narrower header

@@ -1,0 +1,179 @@
+#include "app/cmd_tokenizer.h"
+
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <optional>
+
+#include "shoal/core/digest.h"
+#include "shoal/core/error.h"
+#include "shoal/data/tokenizer/encoder.h"
+
+#include "app/arguments.h"
+#include "app/report.h"
+
+namespace shoal::app {
+namespace {
+
+using data::TokenId;
+
+struct Options {
+  std::string tokenizer;
+  std::optional<std::string> pattern;
+  std::optional<std::string> file;
+  bool added = false;
+  bool count = false;
+  bool json = false;
+};
+
+std::shared_ptr<const data::Tokenizer> tokenizer_of(const Options& options) {
+  if (!options.pattern) return data::read_tokenizer(options.tokenizer);
+  const auto pattern = data::pattern_named(*options.pattern);
+  if (!pattern) {
+    throw UsageError(
+        format("--pattern is '{}', but must be gpt2, cl100k or o200k", *options.pattern));
+  }
+  return data::read_tokenizer(options.tokenizer, pattern);
+}
+
+// Calls `use` with one chunk after the other of the file, or of standard input.
+template <class Use>
+void read_chunks(const std::optional<std::string>& path, Use use) {
+  const bool from_input = !path || *path == "-";
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
+      from_input ? stdin : std::fopen(path->c_str(), "rb"),
+      from_input ? [](std::FILE*) { return 0; } : std::fclose);
+  if (!file) throw DataError(format("cannot open {}: {}", *path, describe_errno(errno)));
+  std::vector<char> buffer(1 << 20);
+  while (const size_t got = std::fread(buffer.data(), 1, buffer.size(), file.get()))
+    use(std::string_view(buffer.data(), got));
+  if (std::ferror(file.get()) != 0)
+    throw DataError(
+        format("cannot read {}: {}", path.value_or("standard input"), describe_errno(errno)));
+}
+
+// The ids of a text of any length, a few at a time.
+template <class Use>
+void encode_file(const Options& options, Use use) {
+  data::Encoder encoder(tokenizer_of(options));
+  data::StreamEncoder stream(encoder,
+                             options.added ? data::AddedIn::kAsTokens : data::AddedIn::kAsText);
+  std::vector<TokenId> ids;
+  read_chunks(options.file, [&](std::string_view chunk) {
+    stream.add(chunk, ids);
+    use(ids);
+    ids.clear();
+  });
+  stream.finish(ids);
+  use(ids);
+}
+
+void print_count(const Options& options) {
+  int64_t count = 0;
+  Sha256 hash;
+  encode_file(options, [&](const std::vector<TokenId>& ids) {
+    count += static_cast<int64_t>(ids.size());
+    hash.add({reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(TokenId)});
+  });
+  Report report;
+  report.section("ids").add("count", count).add("sha256", hash.hex());
+  std::cout << (options.json ? report.json() : report.text());
+}
+
+void encode(const Options& options) {
+  if (options.count) {
+    print_count(options);
+    return;
+  }
+  encode_file(options, [](const std::vector<TokenId>& ids) {
+    for (const TokenId id : ids) std::cout << id << '\n';
+  });
+}
+
+void decode(const Options& options) {
+  const auto tokenizer = tokenizer_of(options);
+  std::string word;
+  const auto flush = [&] {
+    if (word.empty()) return;
+    TokenId id = 0;
+    const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+    if (error != std::errc() || stop != word.data() + word.size())
+      throw DataError(format("'{}' is no id: ids are numbers with white space between them",
+                             word.substr(0, 40)));
+    std::cout << tokenizer->decode(std::array{id});
+    word.clear();
+  };
+  read_chunks(options.file, [&](std::string_view chunk) {
+    for (const char letter : chunk) {
+      if (letter == ' ' || letter == '\n' || letter == '\t' || letter == '\r') {
+        flush();
+      } else if (word.size() < 64) {
+        word += letter;
+      }
+    }
+  });
+  flush();
+}
+
+void info(const Options& options) {
+  const auto tokenizer = tokenizer_of(options);
+  size_t longest = 0;
+  for (TokenId id = 0; id < tokenizer->vocabulary().id_limit(); ++id)
+    longest = std::max(longest, tokenizer->vocabulary().bytes_of(id).size());
+  Report report;
+  report.section("tokenizer")
+      .add("pattern", std::string(data::pattern_name(tokenizer->pattern())))
+      .add("ids", static_cast<int64_t>(tokenizer->size()))
+      .add("tokens", static_cast<int64_t>(tokenizer->vocabulary().size()))
+      .add("merges", static_cast<int64_t>(tokenizer->bpe().merges().size()))
+      .add("longest token", static_cast<int64_t>(longest), format("{} bytes", longest))
+      .add("hash", tokenizer->hash());
+  if (!tokenizer->added().empty()) {
+    Report::Section& added = report.section("added tokens");
+    for (const data::AddedToken& token : tokenizer->added().all())
+      added.add(token.text, static_cast<int64_t>(token.id));
+  }
+  std::cout << (options.json ? report.json() : report.text());
+}
+
+void add_common(Arguments& arguments, Options& options) {
+  arguments.option("--tokenizer", options.tokenizer,
+                   "tokenizer.json, NAME.tiktoken, or a directory with tokenizer.json or "
+                   "encoder.json and vocab.bpe",
+                   {.shown = "PATH", .required = true});
+  arguments.option("--pattern", options.pattern,
+                   "how text is cut, where the file does not say: gpt2, cl100k or o200k",
+                   {.shown = "NAME"});
+}
+
+}  // namespace
+
+int run_tokenizer(const std::vector<std::string>& arguments) {
+  Options options;
+  Arguments command("shoal tokenizer", "Text to token ids and back.");
+  Arguments encoding = command.subcommand(
+      "encode", "print the ids of a text, one per line; it need not be valid UTF-8",
+      [&] { encode(options); });
+  add_common(encoding, options);
+  encoding.option("file", options.file, "the text; standard input without it", {.shown = "FILE"});
+  encoding.flag("--added", options.added,
+                "added tokens such as <|endoftext|> in the text are tokens");
+  encoding.flag("--count", options.count,
+                "print only how many ids, and their SHA-256 as little-endian uint32");
+  encoding.flag("--json", options.json, "with --count: as JSON");
+  Arguments decoding = command.subcommand(
+      "decode", "print the bytes of ids, which are numbers with white space between them",
+      [&] { decode(options); });
+  add_common(decoding, options);
+  decoding.option("file", options.file, "the ids; standard input without it", {.shown = "FILE"});
+  Arguments describing =
+      command.subcommand("info", "print what a tokenizer is", [&] { info(options); });
+  add_common(describing, options);
+  describing.flag("--json", options.json, "as JSON");
+  command.parse(arguments);
+  return 0;
+}
+
+}  // namespace shoal::app

@@ -1,0 +1,62 @@
+// added_tokens.h -- tokens that are whole strings of the text, such as <|endoftext|>, found before
+// the text is cut into pieces. Leftmost first, of those the longest. An Aho-Corasick automaton: one
+// step per byte, however many there are, and nothing a hostile file could make slow.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shoal/data/tokenizer/merge_table.h"
+
+namespace shoal::data {
+
+struct AddedToken {
+  TokenId id = 0;
+  std::string text;
+  bool special = false;  // skipped by decoders that show text to people
+};
+
+class AddedTokens {
+ public:
+  AddedTokens() = default;
+  explicit AddedTokens(std::vector<AddedToken> tokens);
+
+  struct Match {
+    size_t first = 0;
+    size_t size = 0;
+    TokenId id = 0;
+  };
+
+  // The first one that begins at or after `from`.
+  [[nodiscard]] std::optional<Match> find(std::string_view text, size_t from) const;
+
+  // From where on the end of `text` could be the beginning of one; text.size() if nowhere.
+  [[nodiscard]] size_t open_from(std::string_view text, size_t from) const;
+
+  [[nodiscard]] const std::vector<AddedToken>& all() const { return tokens_; }
+  [[nodiscard]] bool empty() const { return tokens_.empty(); }
+
+ private:
+  static constexpr uint32_t kNone = ~uint32_t{0};
+
+  struct Node {
+    std::array<uint32_t, 256> next;  // complete: fallbacks are followed when it is built
+    uint32_t depth = 0;
+    uint32_t fallback = 0;   // the longest proper suffix that is a beginning too
+    uint32_t token = kNone;  // the longest one that ends here
+  };
+
+  uint32_t step(uint32_t node, char byte) const {
+    return nodes_[node].next[static_cast<unsigned char>(byte)];
+  }
+
+  std::vector<AddedToken> tokens_;
+  std::vector<Node> nodes_;
+  std::array<bool, 256> begins_{};  // some token begins with this byte
+};
+
+}  // namespace shoal::data

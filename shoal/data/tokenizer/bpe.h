@@ -1,0 +1,50 @@
+// bpe.h -- byte pair encoding of one piece of text: which tokens its bytes merge into.
+//
+// The rule: of all neighbouring pairs that can merge, the one with the smallest rank does, the
+// leftmost of equals; until none can. Short pieces look at every pair for each merge; long ones keep
+// the pairs in a heap, so that a megabyte of one letter takes n log n and not n squared.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "shoal/data/tokenizer/merge_table.h"
+
+namespace shoal::data {
+
+class Bpe {
+ public:
+  // `byte_tokens`: the token of each single byte.
+  Bpe(const std::array<TokenId, 256>& byte_tokens, MergeTable merges)
+      : byte_tokens_(byte_tokens), merges_(std::move(merges)) {}
+
+  // What merging needs beside the piece, kept by the caller from piece to piece. One per thread.
+  class Scratch {
+    friend class Bpe;
+    struct Link {
+      TokenId token;
+      uint32_t before;
+      uint32_t after;
+    };
+    std::vector<uint32_t> ranks_;
+    std::vector<TokenId> results_;
+    std::vector<TokenId> tokens_;
+    std::vector<Link> links_;
+    std::vector<uint64_t> heap_;
+  };
+
+  // Appends the tokens of `piece` to `out`.
+  void encode(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const;
+
+  [[nodiscard]] const MergeTable& merges() const { return merges_; }
+
+ private:
+  void encode_short(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const;
+  void encode_long(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const;
+
+  std::array<TokenId, 256> byte_tokens_;
+  MergeTable merges_;
+};
+
+}  // namespace shoal::data

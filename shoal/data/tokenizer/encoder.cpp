@@ -1,0 +1,93 @@
+#include "shoal/data/tokenizer/encoder.h"
+
+#include <array>
+
+namespace shoal::data {
+
+Encoder::Encoder(std::shared_ptr<const Tokenizer> tokenizer) : tokenizer_(std::move(tokenizer)) {}
+
+void Encoder::encode(std::string_view text, std::vector<TokenId>& ids, AddedIn added) {
+  size_t at = 0;
+  while (added == AddedIn::kAsTokens) {
+    const auto match = tokenizer_->added().find(text, at);
+    if (!match) break;
+    encode_ordinary(text.substr(at, match->first - at), ids);
+    ids.push_back(match->id);
+    at = match->first + match->size;
+  }
+  encode_ordinary(text.substr(at), ids);
+}
+
+void Encoder::encode_ordinary(std::string_view text, std::vector<TokenId>& ids) {
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data(); at != end;) {
+    const char* const next = next_piece(tokenizer_->pattern(), at, end);
+    encode_piece(at, next, end, ids);
+    at = next;
+  }
+}
+
+void Encoder::encode_piece(const char* at,
+                           const char* end,
+                           const char* text_end,
+                           std::vector<TokenId>& ids) {
+  const auto size = static_cast<size_t>(end - at);
+  if (size > PieceKey::kMaxBytes) {
+    merge_piece({at, size}, ids);
+    return;
+  }
+  const PieceKey key = text_end - at >= 16 ? PieceKey::of_padded(at, size) : PieceKey::of(at, size);
+  if (const PieceCache::Entry* entry = cache_.find(key)) {
+    const std::span<const TokenId> tokens = cache_.tokens_of(*entry);
+    ids.insert(ids.end(), tokens.begin(), tokens.end());
+    return;
+  }
+  const size_t before = ids.size();
+  merge_piece({at, size}, ids);
+  cache_.add(key, std::span(ids).subspan(before));
+}
+
+void Encoder::merge_piece(std::string_view piece, std::vector<TokenId>& ids) {
+  if (tokenizer_->ignore_merges()) {
+    if (const auto whole = tokenizer_->vocabulary().find(piece)) {
+      ids.push_back(*whole);
+      return;
+    }
+  }
+  tokenizer_->bpe().encode(piece, scratch_, ids);
+}
+
+void StreamEncoder::add(std::string_view chunk, std::vector<TokenId>& ids) {
+  held_ += chunk;
+  size_t at = 0;
+  const AddedTokens& added = encoder_.tokenizer().added();
+  while (added_ == AddedIn::kAsTokens) {
+    const auto match = added.find(held_, at);
+    // A longer one may begin at the same place and not be complete yet.
+    if (!match || match->first >= added.open_from(held_, at)) break;
+    encoder_.encode_ordinary(std::string_view(held_).substr(at, match->first - at), ids);
+    ids.push_back(match->id);
+    at = match->first + match->size;
+  }
+  held_.erase(0, at);
+  encode_settled(added_ == AddedIn::kAsTokens ? added.open_from(held_, 0) : held_.size(), ids);
+}
+
+void StreamEncoder::encode_settled(size_t end, std::vector<TokenId>& ids) {
+  const char* const text_end = held_.data() + end;
+  const char* at = held_.data();
+  while (at != text_end) {
+    const Piece piece = next_piece_of_more(encoder_.tokenizer().pattern(), at, text_end);
+    if (!piece.settled) break;
+    encoder_.encode_piece(at, piece.end, text_end, ids);
+    at = piece.end;
+  }
+  held_.erase(0, static_cast<size_t>(at - held_.data()));
+}
+
+void StreamEncoder::finish(std::vector<TokenId>& ids) {
+  encoder_.encode(held_, ids, added_);
+  held_.clear();
+}
+
+}  // namespace shoal::data

@@ -1,0 +1,64 @@
+// encoder.h -- text to ids. One per thread: it remembers the pieces it has met.
+//
+//   Encoder encoder(tokenizer);
+//   encoder.encode(text, ids);                     // appends to ids
+//
+// Text need not be valid UTF-8; decoding the ids gives back its bytes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shoal/data/tokenizer/piece_cache.h"
+#include "shoal/data/tokenizer/tokenizer.h"
+
+namespace shoal::data {
+
+// What <|endoftext|> in a text means. Text of others is kAsText: it could not smuggle a token in.
+enum class AddedIn { kAsText, kAsTokens };
+
+class Encoder {
+ public:
+  explicit Encoder(std::shared_ptr<const Tokenizer> tokenizer);
+
+  void encode(std::string_view text, std::vector<TokenId>& ids, AddedIn added = AddedIn::kAsText);
+
+  [[nodiscard]] const Tokenizer& tokenizer() const { return *tokenizer_; }
+
+ private:
+  friend class StreamEncoder;
+
+  void encode_ordinary(std::string_view text, std::vector<TokenId>& ids);
+  void encode_piece(const char* at,
+                    const char* end,
+                    const char* text_end,
+                    std::vector<TokenId>& ids);
+  void merge_piece(std::string_view piece, std::vector<TokenId>& ids);
+
+  std::shared_ptr<const Tokenizer> tokenizer_;
+  PieceCache cache_;
+  Bpe::Scratch scratch_;
+};
+
+// A text that comes in chunks, cut anywhere: the same ids as for the whole. Holds back what the next
+// chunk could still change.
+class StreamEncoder {
+ public:
+  explicit StreamEncoder(Encoder& encoder, AddedIn added = AddedIn::kAsText)
+      : encoder_(encoder), added_(added) {}
+
+  void add(std::string_view chunk, std::vector<TokenId>& ids);
+  void finish(std::vector<TokenId>& ids);
+
+ private:
+  // Encodes what is settled of held_[0, end) and forgets it.
+  void encode_settled(size_t end, std::vector<TokenId>& ids);
+
+  Encoder& encoder_;
+  AddedIn added_;
+  std::string held_;
+};
+
+}  // namespace shoal::data

@@ -1,0 +1,297 @@
+#include <map>
+#include <set>
+
+#include <simdjson.h>
+
+#include "shoal/core/error.h"
+#include "shoal/data/tokenizer/readers.h"
+
+namespace shoal::data {
+namespace {
+
+using simdjson::dom::element;
+using simdjson::dom::element_type;
+
+constexpr size_t kMaxDepth = 16;
+
+// The keys of an object, each once. What is asked for by a wrong type is refused with its path.
+class Fields {
+ public:
+  Fields(element value, std::string path) : path_(std::move(path)) {
+    simdjson::dom::object object;
+    if (value.get(object) != simdjson::SUCCESS)
+      throw DataError(format("{} is not an object", path_));
+    for (const auto& [key, field] : object) {
+      if (!fields_.emplace(std::string(key), field).second)
+        throw DataError(format("{} has the key '{}' twice", path_, key));
+    }
+  }
+
+  // Nothing when the key is absent or null.
+  [[nodiscard]] std::optional<element> find(const std::string& key) const {
+    const auto found = fields_.find(key);
+    if (found == fields_.end() || found->second.is_null()) return std::nullopt;
+    return found->second;
+  }
+
+  [[nodiscard]] element require(const std::string& key) const {
+    const auto found = find(key);
+    if (!found) throw DataError(format("{} has no '{}'", path_, key));
+    return *found;
+  }
+
+  [[nodiscard]] std::string text(const std::string& key) const {
+    std::string_view value;
+    if (require(key).get(value) != simdjson::SUCCESS)
+      throw DataError(format("{}.{} is not a text", path_, key));
+    return std::string(value);
+  }
+
+  [[nodiscard]] bool flag(const std::string& key, bool otherwise) const {
+    const auto found = find(key);
+    bool value = otherwise;
+    if (found && found->get(value) != simdjson::SUCCESS)
+      throw DataError(format("{}.{} is neither true nor false", path_, key));
+    return value;
+  }
+
+  [[nodiscard]] Fields object(const std::string& key) const {
+    return {require(key), path_ + "." + key};
+  }
+
+  [[nodiscard]] simdjson::dom::array list(const std::string& key) const {
+    simdjson::dom::array value;
+    if (require(key).get(value) != simdjson::SUCCESS)
+      throw DataError(format("{}.{} is not a list", path_, key));
+    return value;
+  }
+
+  // What is neither absent, null, false, 0 nor empty changes ids in a way that shoal does not know.
+  void refuse_unless_empty(const std::string& key) const {
+    const auto found = find(key);
+    if (!found) return;
+    std::string_view text;
+    bool flag = false;
+    double number = 0;
+    const bool is_empty = (found->get(text) == simdjson::SUCCESS && text.empty()) ||
+                          (found->get(flag) == simdjson::SUCCESS && !flag) ||
+                          (found->get(number) == simdjson::SUCCESS && number == 0);
+    if (!is_empty)
+      throw DataError(format("{}.{} is used, which shoal does not support", path_, key));
+  }
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  std::map<std::string, element> fields_;
+};
+
+TokenId id_of(element value, std::string_view token) {
+  uint64_t id = 0;
+  if (value.get(id) != simdjson::SUCCESS || id >= 4 * kMaxTokens)
+    throw DataError(format("the id of '{}' is not a number below {}", token, 4 * kMaxTokens));
+  return static_cast<TokenId>(id);
+}
+
+// Ids may have holes, but not so many that tables of their size would be a waste.
+void check_density(const Vocabulary& vocabulary) {
+  if (vocabulary.id_limit() > 4 * vocabulary.size()) {
+    throw DataError(format("the largest id is {}, but there are only {} tokens",
+                           vocabulary.id_limit() - 1, vocabulary.size()));
+  }
+}
+
+// `added`: texts that need not be written in the byte alphabet.
+void read_vocabulary(element value,
+                     const std::string& path,
+                     const std::set<std::string, std::less<>>& added,
+                     Vocabulary& vocabulary) {
+  simdjson::dom::object object;
+  if (value.get(object) != simdjson::SUCCESS) throw DataError(format("{} is not an object", path));
+  for (const auto& [token, id] : object) {
+    std::string bytes;
+    try {
+      bytes = bytes_of_printable(token);
+    } catch (const DataError&) {
+      if (!added.contains(token)) throw;
+      continue;
+    }
+    vocabulary.add(id_of(id, token), bytes);
+  }
+  check_density(vocabulary);
+}
+
+TokenId require_token(const Vocabulary& vocabulary, std::string_view printable, size_t rank) {
+  const auto id = vocabulary.find(bytes_of_printable(printable));
+  if (!id) throw DataError(format("merge {} names '{}', which is no token", rank, printable));
+  return *id;
+}
+
+void add_merge(TokenizerParts& parts, std::string_view left, std::string_view right) {
+  const size_t rank = parts.merges.size();
+  if (rank >= parts.vocabulary.size()) throw DataError("there are more merges than tokens");
+  parts.merges.emplace_back(require_token(parts.vocabulary, left, rank),
+                            require_token(parts.vocabulary, right, rank));
+}
+
+void add_merge_line(TokenizerParts& parts, std::string_view line) {
+  const size_t space = line.find(' ');
+  if (space == std::string_view::npos || line.find(' ', space + 1) != std::string_view::npos)
+    throw DataError(format("merge {} is '{}', not two tokens", parts.merges.size(), line));
+  add_merge(parts, line.substr(0, space), line.substr(space + 1));
+}
+
+void read_merges(const Fields& model, TokenizerParts& parts) {
+  for (const element merge : model.list("merges")) {
+    std::string_view line;
+    if (merge.get(line) == simdjson::SUCCESS) {
+      add_merge_line(parts, line);
+      continue;
+    }
+    simdjson::dom::array pair;
+    std::string_view left;
+    std::string_view right;
+    const bool fits = merge.get(pair) == simdjson::SUCCESS && pair.size() == 2 &&
+                      pair.at(0).get(left) == simdjson::SUCCESS &&
+                      pair.at(1).get(right) == simdjson::SUCCESS;
+    if (!fits) throw DataError(format("merge {} is not two tokens", parts.merges.size()));
+    add_merge(parts, left, right);
+  }
+}
+
+void require_byte_level(const Fields& fields) {
+  if (const std::string type = fields.text("type"); type != "ByteLevel")
+    throw DataError(format("{} is {}, but shoal knows only ByteLevel", fields.path(), type));
+}
+
+Pattern pattern_of_split(const Fields& split) {
+  const std::string regex = split.object("pattern").text("Regex");
+  const auto pattern = pattern_of_regex(regex);
+  if (!pattern) {
+    throw DataError(format("{} has a pattern that shoal does not know: {}", split.path(),
+                           regex.substr(0, 300)));
+  }
+  // Pieces of these patterns cover the text, so to remove all but the matches is to isolate them.
+  const std::string behavior = split.text("behavior");
+  const bool invert = split.flag("invert", false);
+  const bool isolates = (behavior == "Isolated" && !invert) || (behavior == "Removed" && invert);
+  if (!isolates)
+    throw DataError(
+        format("{} has the behavior {}, which shoal does not know", split.path(), behavior));
+  return *pattern;
+}
+
+Pattern read_pre_tokenizer(const Fields& root) {
+  const Fields top = root.object("pre_tokenizer");
+  if (top.text("type") != "Sequence") {
+    require_byte_level(top);
+    top.refuse_unless_empty("add_prefix_space");
+    return top.flag("use_regex", true) ? Pattern::kGpt2 : Pattern::kNone;
+  }
+  const simdjson::dom::array steps = top.list("pretokenizers");
+  if (steps.size() != 2)
+    throw DataError(format("{} has {} steps, but shoal knows only Split and ByteLevel", top.path(),
+                           steps.size()));
+  const Fields split(steps.at(0).value(), top.path() + ".pretokenizers[0]");
+  const Fields bytes(steps.at(1).value(), top.path() + ".pretokenizers[1]");
+  if (split.text("type") != "Split")
+    throw DataError(
+        format("{} is {}, but shoal knows only Split", split.path(), split.text("type")));
+  require_byte_level(bytes);
+  bytes.refuse_unless_empty("add_prefix_space");
+  if (bytes.flag("use_regex", true))
+    throw DataError(format("{} splits a second time, which shoal does not know", bytes.path()));
+  return pattern_of_split(split);
+}
+
+std::vector<AddedToken> read_added(const Fields& root) {
+  std::vector<AddedToken> added;
+  if (!root.find("added_tokens")) return added;
+  std::set<TokenId> ids;
+  for (const element value : root.list("added_tokens")) {
+    const Fields token(value, format("added_tokens[{}]", added.size()));
+    for (const char* key : {"single_word", "lstrip", "rstrip"}) token.refuse_unless_empty(key);
+    AddedToken& made = added.emplace_back();
+    made.text = token.text("content");
+    made.id = id_of(token.require("id"), made.text);
+    made.special = token.flag("special", false);
+    if (made.text.empty() || made.text.size() > kMaxTokenBytes)
+      throw DataError(format("{} has {} bytes, but must have 1 to {}", token.path(),
+                             made.text.size(), kMaxTokenBytes));
+    if (!ids.insert(made.id).second)
+      throw DataError(format("two added tokens have the id {}", made.id));
+  }
+  return added;
+}
+
+element parse(simdjson::dom::parser& parser, simdjson::padded_string& text) {
+  element root;
+  simdjson::error_code error = parser.allocate(text.size(), kMaxDepth);
+  if (error == simdjson::SUCCESS) error = parser.parse(text).get(root);
+  if (error != simdjson::SUCCESS)
+    throw DataError(format("this is no JSON: {}", simdjson::error_message(error)));
+  return root;
+}
+
+void check_added_ids(const TokenizerParts& parts) {
+  for (const AddedToken& token : parts.added) {
+    const std::string_view there = parts.vocabulary.bytes_of(token.id);
+    if (!there.empty() && there != token.text)
+      throw DataError(
+          format("the added token '{}' has the id {} of another token", token.text, token.id));
+  }
+}
+
+}  // namespace
+
+TokenizerParts parts_of_tokenizer_json(std::string_view json) {
+  simdjson::padded_string text(json);
+  simdjson::dom::parser parser;
+  const Fields root(parse(parser, text), "tokenizer");
+  if (root.text("version") != "1.0")
+    throw DataError(format("the version is {}, but shoal knows 1.0", root.text("version")));
+  if (root.find("normalizer"))
+    throw DataError(format("tokenizer.normalizer is {}, which shoal does not support",
+                           root.object("normalizer").text("type")));
+  if (root.find("decoder")) require_byte_level(root.object("decoder"));
+  const Fields model = root.object("model");
+  if (model.find("type") && model.text("type") != "BPE")
+    throw DataError(format("tokenizer.model is {}, but shoal knows only BPE", model.text("type")));
+  for (const char* key : {"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
+                          "fuse_unk", "byte_fallback"}) {
+    model.refuse_unless_empty(key);
+  }
+  TokenizerParts parts;
+  parts.pattern = read_pre_tokenizer(root);
+  parts.added = read_added(root);
+  parts.ignore_merges = model.flag("ignore_merges", false);
+  std::set<std::string, std::less<>> added;
+  for (const AddedToken& token : parts.added) added.insert(token.text);
+  read_vocabulary(model.require("vocab"), "tokenizer.model.vocab", added, parts.vocabulary);
+  read_merges(model, parts);
+  check_added_ids(parts);
+  return parts;
+}
+
+TokenizerParts parts_of_gpt2_files(std::string_view encoder_json, std::string_view vocab_bpe) {
+  simdjson::padded_string text(encoder_json);
+  simdjson::dom::parser parser;
+  TokenizerParts parts;
+  parts.pattern = Pattern::kGpt2;
+  read_vocabulary(parse(parser, text), "encoder.json", {}, parts.vocabulary);
+  bool first = true;
+  while (!vocab_bpe.empty()) {
+    const size_t end = std::min(vocab_bpe.find('\n'), vocab_bpe.size());
+    const std::string_view line = vocab_bpe.substr(0, end);
+    vocab_bpe.remove_prefix(std::min(end + 1, vocab_bpe.size()));
+    const bool comment = first && line.starts_with("#version");
+    first = false;
+    if (!comment && !line.empty()) add_merge_line(parts, line);
+  }
+  if (const auto end_of_text = parts.vocabulary.find("<|endoftext|>"))
+    parts.added.push_back({*end_of_text, "<|endoftext|>", true});
+  return parts;
+}
+
+}  // namespace shoal::data

@@ -1,0 +1,45 @@
+// split.h -- how a text is cut into pieces before byte pairs are merged: the patterns of GPT-2,
+// cl100k (Llama 3, Qwen 2) and o200k, written out by hand. No regular expression engine: those are
+// most of the time of other encoders, and a hostile tokenizer file could hold an exponential one.
+//
+//   for (const char* at = text; at != end;) {
+//     const char* next = next_piece(Pattern::kGpt2, at, end);
+//     ...
+//   }
+//
+// Pieces cover the text; each is found from the text behind it alone.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+namespace shoal::data {
+
+enum class Pattern {
+  kNone,       // the whole text is one piece
+  kGpt2,       // r50k, p50k: ByteLevel with use_regex in a tokenizer.json
+  kCl100k,     // up to three digits together: cl100k_base, Llama 3, dolma2
+  kCl100kTwo,  // up to two digits: nanochat
+  kCl100kOne,  // each digit alone: Qwen 2
+  kO200k,      // o200k_base
+};
+
+std::string_view pattern_name(Pattern pattern);
+
+std::optional<Pattern> pattern_named(std::string_view name);
+
+// The pattern that this regular expression, letter by letter, stands for.
+std::optional<Pattern> pattern_of_regex(std::string_view regex);
+
+// End of the piece that begins at `at`, which must be before `end`.
+const char* next_piece(Pattern pattern, const char* at, const char* end);
+
+struct Piece {
+  const char* end = nullptr;
+  bool settled = false;  // would end here whatever followed `end` of the text
+};
+
+// The same for a text that goes on beyond `end`.
+Piece next_piece_of_more(Pattern pattern, const char* at, const char* end);
+
+}  // namespace shoal::data

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Our ids against those of others: golden counts, llama.cpp's vectors, tiktoken and HF tokenizers.
+
+The corpora and vocabularies are not part of this tree: SHOAL_TEST_DATA names their directory (default: ../shared/data beside it).
+SHOAL_ORACLE_STRINGS is how many random strings are compared (default 20,000), SHOAL_ORACLE_TEXT a file or directory of more text.
+"""
+import hashlib
+import json
+import os
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+import zipfile
+
+SOURCE = pathlib.Path(os.environ["SHOAL_SOURCE_DIR"])
+BINARIES = pathlib.Path(os.environ["SHOAL_BINARY_DIR"])
+DATA = pathlib.Path(os.environ.get("SHOAL_TEST_DATA", SOURCE.parent / "shared" / "data"))
+VOCABULARIES = {"gpt2": DATA / "gpt2" / "tokenizer.json", "cl100k": DATA / "cl100k_base.tiktoken", "o200k": DATA / "o200k_base.tiktoken"}
+
+failures = []
+
+
+def check(holds, what):
+    if not holds:
+        failures.append(what)
+        print(f"FAILED: {what}")
+
+
+def our_count(vocabulary, path):
+    out = subprocess.run([BINARIES / "shoal", "tokenizer", "encode", "--tokenizer", vocabulary, "--count", "--json", path],
+                         check=True, capture_output=True, text=True).stdout
+    return json.loads(out)["ids"]
+
+
+def our_ids(vocabulary, texts):
+    """One list of ids per text; bytes or str."""
+    records = bytearray()
+    for text in texts:
+        data = text if isinstance(text, bytes) else text.encode()
+        records += struct.pack("<I", len(data)) + data
+    out = subprocess.run([BINARIES / "tests" / "data" / "encode_records", vocabulary], input=bytes(records), check=True,
+                         capture_output=True).stdout
+    lists, at = [], 0
+    while at < len(out):
+        (count,) = struct.unpack_from("<I", out, at)
+        lists.append(list(struct.unpack_from(f"<{count}I", out, at + 4)))
+        at += 4 + 4 * count
+    check(len(lists) == len(texts), f"{len(lists)} answers for {len(texts)} texts")
+    return lists
+
+
+def corpus_file(name, scratch):
+    if not name.startswith("udhr2.zip"):
+        return DATA / "corpora" / name
+    path = pathlib.Path(scratch) / "udhr2.txt"
+    with zipfile.ZipFile(DATA / "corpora" / "udhr2.zip") as archive:
+        path.write_bytes(b"".join(archive.read(n) for n in sorted(archive.namelist()) if n.endswith(".txt")))
+    return path
+
+
+def check_gold(scratch):
+    gold = json.loads((DATA / "gold_token_counts.json").read_text())
+    for name, expected in gold.items():
+        path = corpus_file(name, scratch)
+        for vocabulary, file in VOCABULARIES.items():
+            ids = our_count(file, path)
+            want = expected[vocabulary]
+            check((ids["count"], ids["sha256"]) == (want["tokens"], want["sha256_u32le"]), f"{name} with {vocabulary}: {ids}")
+    print(f"golden counts: {len(gold)} corpora x {len(VOCABULARIES)} vocabularies")
+    # The three forms of one vocabulary agree.
+    with tempfile.TemporaryDirectory() as directory:
+        for name in ("encoder.json", "vocab.bpe"):
+            (pathlib.Path(directory) / name).symlink_to(DATA / "gpt2" / name)
+        shakespeare = DATA / "corpora" / "tinyshakespeare.txt"
+        check(our_count(directory, shakespeare) == our_count(VOCABULARIES["gpt2"], shakespeare), "encoder.json and vocab.bpe")
+        check(our_count(DATA / "dolma2", shakespeare) == our_count(VOCABULARIES["cl100k"], shakespeare), "dolma2 and cl100k")
+
+
+def check_vectors():
+    base = DATA / "parity" / "llamacpp-gpt-2"
+    texts = base.with_suffix(".inp").read_bytes().decode().split("\n__ggml_vocab_test__\n")
+    # Only line ends part the answers: "" is a text too, whose line is empty.
+    answers = base.with_suffix(".out").read_text().split("\n")[:len(texts)]
+    for text, ids, answer in zip(texts, our_ids(VOCABULARIES["gpt2"], texts), answers, strict=True):
+        check(ids == [int(word) for word in answer.split()], f"llama.cpp's vector {text!r}")
+    print(f"llama.cpp: {len(texts)} vectors")
+
+
+def random_strings(count, seed):
+    rng = random.Random(seed)
+    pools = [
+        "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "0123456789", " \t\n\r\u00a0\u3000\u2028\x0b\x1c\x85",
+        "'.,;:!?\"()[]{}<>/\\|@#$%^&*-_=+`~", "éèüßñçøåÆŒſKİı", "中文字日本語한국어ภาษาไทยعربيעברית", "\u0301\u0308\u200b\u200d\ufe0f",
+        "½²Ⅳ٣৪𝟛", "😀🎉🦙👩\u200d🚀🇩🇪", "ǅǈᾈʰˑªº", "\U0001e900\U00010400\U0001d400",
+    ]
+    words = ["'s", "'S", "'ll", "'LL", "'re", "'Ve", "'m", "'D", "'ſ", "the", " the", "  ", "\n\n", "\r\n", " \n ", "://", "https", "camelCase",
+             "HTTPServer", "<|endoftext|>", "e\u0301", "   x", "1234567", "aaaaaaaaaaaaaaaa", "ÀÉ", "中AAAb", "中AAA"]
+    for _ in range(count):
+        parts = []
+        for _ in range(rng.randint(0, 12)):
+            kind = rng.random()
+            if kind < 0.45:
+                parts.append(rng.choice(words))
+            elif kind < 0.9:
+                pool = rng.choice(pools)
+                parts.append("".join(rng.choice(pool) for _ in range(rng.randint(1, 4))))
+            else:
+                code = rng.randrange(0x110000)
+                parts.append(chr(code) if not 0xD800 <= code < 0xE000 else "\ufffd")
+        yield "".join(parts)
+
+
+def tiktoken_encodings():
+    import tiktoken
+    from tiktoken.load import data_gym_to_mergeable_bpe_ranks, load_tiktoken_bpe
+    patterns = {
+        "gpt2": r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s""",
+        "cl100k": r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s""",
+        "o200k": "|".join([
+            r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?""",
+            r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?""",
+            r"""\p{N}{1,3}""", r""" ?[^\s\p{L}\p{N}]+[\r\n/]*""", r"""\s*[\r\n]+""", r"""\s+(?!\S)""", r"""\s+"""]),
+    }
+    ranks = {
+        "gpt2": data_gym_to_mergeable_bpe_ranks(str(DATA / "gpt2" / "vocab.bpe"), str(DATA / "gpt2" / "encoder.json")),
+        "cl100k": load_tiktoken_bpe(str(VOCABULARIES["cl100k"])),
+        "o200k": load_tiktoken_bpe(str(VOCABULARIES["o200k"])),
+    }
+    return {name: tiktoken.Encoding(name, pat_str=patterns[name], mergeable_ranks=ranks[name], special_tokens={}) for name in patterns}
+
+
+def more_texts(path):
+    """Files below `path` as texts; what is not UTF-8 is left out, because the oracles take only text."""
+    path = pathlib.Path(path)
+    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+        if file.is_file() and not file.is_symlink():
+            try:
+                yield file.read_bytes().decode()
+            except UnicodeDecodeError:
+                continue
+
+
+def compare(name, texts, ours, theirs):
+    wrong = [(t, a, b) for t, a, b in zip(texts, ours, theirs, strict=True) if a != b]
+    for text, a, b in wrong[:5]:
+        print(f"  {text[:200]!r}\n    ours   {a[:20]}\n    theirs {b[:20]}")
+    size = sum(len(t.encode()) for t in texts)
+    check(not wrong, f"{name}: {len(wrong)} of {len(texts)} texts differ")
+    digest = hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+    print(f"{name}: {len(texts)} texts, {size / 1e6:.1f} MB, sha256 {digest}: {'equal' if not wrong else 'DIFFERENT'}")
+
+
+def check_oracles(scratch):
+    from tokenizers import Tokenizer
+    texts = list(random_strings(int(os.environ.get("SHOAL_ORACLE_STRINGS", "20000")), seed=4))
+    gold = json.loads((DATA / "gold_token_counts.json").read_text())
+    corpora = [corpus_file(name, scratch).read_bytes().decode() for name in gold]
+    if extra := os.environ.get("SHOAL_ORACLE_TEXT"):
+        corpora += more_texts(extra)
+    for name, encoding in tiktoken_encodings().items():
+        ours = our_ids(VOCABULARIES[name], texts)
+        compare(f"tiktoken {name}, random strings", texts, ours, [encoding.encode_ordinary(text) for text in texts])
+        compare(f"tiktoken {name}, corpora", corpora, our_ids(VOCABULARIES[name], corpora),
+                [encoding.encode_ordinary(text) for text in corpora])
+    for name, file in (("gpt2", VOCABULARIES["gpt2"]), ("dolma2", DATA / "dolma2" / "tokenizer.json")):
+        hf = Tokenizer.from_file(str(file))
+        hf.encode_special_tokens = True
+        compare(f"HF {name}, random strings", texts, our_ids(file, texts), [e.ids for e in hf.encode_batch(texts, add_special_tokens=False)])
+        compare(f"HF {name}, corpora", corpora, our_ids(file, corpora), [hf.encode(t, add_special_tokens=False).ids for t in corpora])
+
+
+def main():
+    if not DATA.exists():
+        print(f"skipped: no corpora at {DATA} (SHOAL_TEST_DATA)")
+        return 77
+    sys.path.insert(0, str(SOURCE / ".deps" / "site"))
+    with tempfile.TemporaryDirectory() as scratch:
+        check_gold(scratch)
+        check_vectors()
+        try:
+            import tiktoken  # noqa: F401
+            import tokenizers  # noqa: F401
+        except ImportError as missing:
+            print(f"not compared with tiktoken and HF tokenizers: {missing} (tools/deps.sh check)")
+        else:
+            check_oracles(scratch)
+    print("all equal" if not failures else f"{len(failures)} differences")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
