@@ -3,6 +3,11 @@
 #include <array>
 
 namespace shoal::data {
+namespace {
+
+constexpr size_t kBatch = 512;
+
+}  // namespace
 
 Encoder::Encoder(std::shared_ptr<const Tokenizer> tokenizer) : tokenizer_(std::move(tokenizer)) {}
 
@@ -20,11 +25,39 @@ void Encoder::encode(std::string_view text, std::vector<TokenId>& ids, AddedIn a
 
 void Encoder::encode_ordinary(std::string_view text, std::vector<TokenId>& ids) {
   const char* const end = text.data() + text.size();
+  std::array<const char*, kBatch> ends;
   for (const char* at = text.data(); at != end;) {
-    const char* const next = next_piece(tokenizer_->pattern(), at, end);
-    encode_piece(at, next, end, ids);
+    const size_t count = next_pieces(tokenizer_->pattern(), at, end, ends);
+    at = encode_batch(at, {ends.data(), count}, end, ids);
+  }
+}
+
+// Known pieces are copied through a small buffer: four words each time, whether it has so many tokens
+// or not, so that nothing waits for the count.
+const char* Encoder::encode_batch(const char* at,
+                                  std::span<const char* const> ends,
+                                  const char* text_end,
+                                  std::vector<TokenId>& ids) {
+  std::array<TokenId, kBatch * PieceCache::kInline + 1> buffer;
+  TokenId* out = buffer.data();
+  for (const char* const next : ends) {
+    const auto size = static_cast<size_t>(next - at);
+    if (size <= PieceKey::kMaxBytes && text_end - at >= 16) [[likely]] {
+      const PieceCache::Entry* entry = cache_.find(PieceKey::of_padded(at, size));
+      if (entry != nullptr && entry->count() <= PieceCache::kInline) [[likely]] {
+        std::memcpy(out, entry->words.data(), sizeof(entry->words));
+        out += entry->count();
+        at = next;
+        continue;
+      }
+    }
+    ids.insert(ids.end(), buffer.data(), out);
+    out = buffer.data();
+    encode_piece(at, next, text_end, ids);
     at = next;
   }
+  ids.insert(ids.end(), buffer.data(), out);
+  return at;
 }
 
 void Encoder::encode_piece(const char* at,

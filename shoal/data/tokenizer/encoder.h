@@ -31,6 +31,10 @@ class Encoder {
   friend class StreamEncoder;
 
   void encode_ordinary(std::string_view text, std::vector<TokenId>& ids);
+  const char* encode_batch(const char* at,
+                           std::span<const char* const> ends,
+                           const char* text_end,
+                           std::vector<TokenId>& ids);
   void encode_piece(const char* at,
                     const char* end,
                     const char* text_end,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -27,13 +28,8 @@ struct PieceKey {
     PieceKey key;
     std::memcpy(&key.low, at, sizeof(key.low));
     std::memcpy(&key.high, at + sizeof(key.low), sizeof(key.high));
-    if (size < 8) {
-      key.low &= ~uint64_t{0} >> (8 * (8 - size));
-      key.high = 0;
-    } else {
-      key.high &= (uint64_t{1} << (8 * (size - 8))) - 1;
-    }
-    key.high |= uint64_t{size} << 56U;
+    key.low &= kMasks[size].low;
+    key.high = (key.high & kMasks[size].high) | uint64_t{size} << 56U;
     return key;
   }
 
@@ -44,91 +40,118 @@ struct PieceKey {
   }
 
   [[nodiscard]] uint64_t hash() const {
-    const uint64_t mixed = (low ^ 0x9E3779B97F4A7C15U) * 0xD6E8FEB86659FD93U ^ high;
-    return (mixed ^ mixed >> 32U) * 0xA0761D6478BD642FU;
+    return low * 0x9E3779B97F4A7C15U + high * 0xD6E8FEB86659FD93U;  // its highest bits are used
   }
 
-  bool operator==(const PieceKey&) const = default;
+  bool operator==(const PieceKey& other) const {  // without a branch between the halves
+    return ((low ^ other.low) | (high ^ other.high)) == 0;
+  }
+
+ private:
+  struct Mask {
+    uint64_t low = 0;
+    uint64_t high = 0;
+  };
+
+  static constexpr std::array<Mask, kMaxBytes + 1> make_masks() {
+    std::array<Mask, kMaxBytes + 1> masks{};
+    for (size_t size = 0; size <= kMaxBytes; ++size) {
+      for (size_t byte = 0; byte < size; ++byte) {
+        uint64_t& half = byte < 8 ? masks[size].low : masks[size].high;
+        half |= uint64_t{0xFF} << (8 * (byte % 8));
+      }
+    }
+    return masks;
+  }
+
+  static const std::array<Mask, kMaxBytes + 1> kMasks;
 };
+
+inline constexpr std::array<PieceKey::Mask, PieceKey::kMaxBytes + 1> PieceKey::kMasks =
+    PieceKey::make_masks();
 
 class PieceCache {
  public:
-  explicit PieceCache(size_t capacity = 1 << 14) { resize(capacity); }
+  PieceCache() { forget(); }
 
   static constexpr uint32_t kInline = 3;
 
   struct Entry {
     PieceKey key;
-    uint32_t tokens[kInline];  // or, when there are more, tokens[0] is where they begin
-    uint32_t count;
+    // Up to three tokens, or where more of them begin; and last, how many.
+    std::array<uint32_t, kInline + 1> words;
+
+    [[nodiscard]] uint32_t count() const { return words[kInline]; }
   };
 
-  // nullptr when the piece is new.
+  // nullptr when the piece is new. Valid until something is added.
   [[nodiscard]] const Entry* find(const PieceKey& key) const {
     for (size_t i = slot_of(key);; i = (i + 1) & mask_) {
-      const Entry& entry = entries_[i];
+      const uint32_t slot = slots_[i];
+      const Entry& entry = entries_[slot];
       if (entry.key == key) return &entry;
-      if (entry.key.high == 0) return nullptr;
+      if (slot == 0) return nullptr;
     }
   }
 
   [[nodiscard]] std::span<const TokenId> tokens_of(const Entry& entry) const {
-    if (entry.count <= kInline) return {entry.tokens, entry.count};
-    return {more_.data() + entry.tokens[0], entry.count};
+    const bool here = entry.count() <= kInline;
+    return {here ? entry.words.data() : more_.data() + entry.words[0], entry.count()};
   }
 
   // Of a key that is not there. Forgets everything when it has grown too large.
   void add(const PieceKey& key, std::span<const TokenId> tokens) {
-    if (2 * (size_ + 1) > entries_.size()) grow();
-    Entry entry{key, {}, static_cast<uint32_t>(tokens.size())};
+    if (entries_.size() >= kMaxEntries) forget();
+    if (4 * entries_.size() > slots_.size()) grow();
+    Entry& entry = entries_.emplace_back(Entry{key, {}});
+    entry.words[kInline] = static_cast<uint32_t>(tokens.size());
     if (tokens.size() <= kInline) {
-      std::copy(tokens.begin(), tokens.end(), entry.tokens);
+      std::copy(tokens.begin(), tokens.end(), entry.words.begin());
     } else {
-      entry.tokens[0] = static_cast<uint32_t>(more_.size());
+      entry.words[0] = static_cast<uint32_t>(more_.size());
       more_.insert(more_.end(), tokens.begin(), tokens.end());
     }
-    place(entry);
-    ++size_;
+    place(static_cast<uint32_t>(entries_.size() - 1));
   }
 
  private:
-  static constexpr size_t kMaxCapacity = 1 << 21;  // 64 MiB
+  static constexpr size_t kMaxEntries = 1 << 20;  // 32 MiB, and 16 MiB of slots
+  static constexpr size_t kFirstSlots = 1 << 14;
 
   [[nodiscard]] size_t slot_of(const PieceKey& key) const {
     return static_cast<size_t>(key.hash() >> shift_);
   }
 
-  void resize(size_t capacity) {
-    entries_.assign(capacity, Entry{});
-    mask_ = capacity - 1;
-    shift_ = 64U - static_cast<unsigned>(std::countr_zero(capacity));
+  void forget() {
+    entries_.assign(1, Entry{});  // what an empty slot points to: no piece has its key
+    more_.clear();
+    resize(kFirstSlots);
   }
 
-  void place(const Entry& entry) {
-    size_t i = slot_of(entry.key);
-    while (entries_[i].key.high != 0) i = (i + 1) & mask_;
-    entries_[i] = entry;
+  void resize(size_t slots) {
+    slots_.assign(slots, 0);
+    mask_ = slots - 1;
+    shift_ = 64U - static_cast<unsigned>(std::countr_zero(slots));
+  }
+
+  void place(uint32_t index) {
+    size_t i = slot_of(entries_[index].key);
+    while (slots_[i] != 0) i = (i + 1) & mask_;
+    slots_[i] = index;
   }
 
   void grow() {
-    if (entries_.size() >= kMaxCapacity) {
-      resize(entries_.size());
-      more_.clear();
-      size_ = 0;
-      return;
-    }
-    const std::vector<Entry> before = std::move(entries_);
-    resize(4 * before.size());
-    for (const Entry& entry : before) {
-      if (entry.key.high != 0) place(entry);
-    }
+    resize(4 * slots_.size());
+    for (uint32_t i = 1; i < entries_.size(); ++i) place(i);
   }
 
+  // Entries lie in the order of their first use, so that common words are together in few cache lines;
+  // the slots that lead to them are small.
+  std::vector<uint32_t> slots_;
   std::vector<Entry> entries_;
   std::vector<TokenId> more_;
   size_t mask_ = 0;
   unsigned shift_ = 0;
-  size_t size_ = 0;
 };
 
 }  // namespace shoal::data

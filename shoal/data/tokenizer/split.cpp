@@ -3,6 +3,7 @@
 #include <array>
 
 #include "shoal/core/error.h"
+#include "shoal/data/tokenizer/split_ascii.h"
 #include "shoal/data/tokenizer/unicode.h"
 
 namespace shoal::data {
@@ -279,6 +280,23 @@ std::optional<Pattern> pattern_of_regex(std::string_view regex) {
 const char* next_piece(Pattern pattern, const char* at, const char* end) {
   Text</*kMore=*/false> text(end);
   return next_of(pattern, text, at, end);
+}
+
+size_t next_pieces(Pattern pattern, const char* at, const char* end, std::span<const char*> ends) {
+  size_t count = 0;
+  while (count < ends.size() && at != end) {
+    if (pattern == Pattern::kGpt2) {
+      const size_t found = split_ascii_gpt2(at, end, ends.subspan(count));
+      count += found;
+      if (found > 0) {
+        at = ends[count - 1];
+        continue;
+      }
+    }
+    at = next_piece(pattern, at, end);
+    ends[count++] = at;
+  }
+  return count;
 }
 
 Piece next_piece_of_more(Pattern pattern, const char* at, const char* end) {

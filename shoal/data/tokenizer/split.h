@@ -10,7 +10,9 @@
 // Pieces cover the text; each is found from the text behind it alone.
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace shoal::data {
@@ -33,6 +35,10 @@ std::optional<Pattern> pattern_of_regex(std::string_view regex);
 
 // End of the piece that begins at `at`, which must be before `end`.
 const char* next_piece(Pattern pattern, const char* at, const char* end);
+
+// Ends of the next pieces, as many as there is room for, in the order of the text; how many. Much
+// faster than one at a time where the text is ASCII.
+size_t next_pieces(Pattern pattern, const char* at, const char* end, std::span<const char*> ends);
 
 struct Piece {
   const char* end = nullptr;

@@ -36,6 +36,16 @@ const ClassTable& class_table() {
   return *table;
 }
 
+constexpr std::array<CharClass, 128> make_ascii_classes() {
+  std::array<CharClass, 128> classes{};
+  size_t run = 0;
+  for (uint32_t code_point = 0; code_point < classes.size(); ++code_point) {
+    if (kRuns[run + 1].first == code_point) ++run;
+    classes[code_point] = kRuns[run].kind;
+  }
+  return classes;
+}
+
 constexpr bool continues(unsigned char byte) { return (byte & 0xC0U) == 0x80U; }
 
 // How many bytes the sequence with this first byte has; 1 for bytes that begin none.
@@ -60,13 +70,14 @@ unsigned char byte_at(const char* at, int offset) { return static_cast<unsigned 
 
 }  // namespace
 
+constinit const std::array<CharClass, 128> kAsciiClass = make_ascii_classes();
+
 CharClass class_of(uint32_t code_point) {
   return code_point < kNumCodePoints ? class_table()[code_point] : kOther;
 }
 
-Rune read_rune(const char* at, const char* end) {
+Rune read_long_rune(const char* at, const char* end) {
   const unsigned char first = byte_at(at, 0);
-  if (first < 0x80U) return {class_table()[first], 1};
   const int bytes = sequence_bytes(first);
   if (bytes == 1 || end - at < bytes || !may_follow(first, byte_at(at, 1))) return {kOther, 1};
   uint32_t code_point = first & (0xFFU >> (bytes + 1));

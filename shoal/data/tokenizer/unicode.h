@@ -8,6 +8,7 @@
 // beyond `end` is read.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
@@ -34,8 +35,16 @@ struct Rune {
   int bytes = 0;
 };
 
+// Of the bytes that are characters by themselves.
+extern const std::array<CharClass, 128> kAsciiClass;
+
+Rune read_long_rune(const char* at, const char* end);  // of a byte from 0x80 on
+
 // `at` < `end`.
-Rune read_rune(const char* at, const char* end);
+inline Rune read_rune(const char* at, const char* end) {
+  const auto first = static_cast<unsigned char>(*at);
+  return first < 0x80U ? Rune{kAsciiClass[first], 1} : read_long_rune(at, end);
+}
 
 CharClass class_of(uint32_t code_point);
 

@@ -1,0 +1,18 @@
+// split_ascii.h -- the same pieces as split.h, for ASCII text and 64 bytes at a time. Private to
+// tokenizer/.
+//
+// Each byte's class becomes a bit in a word, and where pieces begin is arithmetic on these words:
+// no branch depends on the text until the places are written down. Needs AVX2; without it, and for
+// other text, nothing is found and split.h does the work.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace shoal::data {
+
+// Ends of some of the next pieces from `at`, which is where one begins. None when the text there is
+// not ASCII, ends soon, or there are few places in `ends`.
+size_t split_ascii_gpt2(const char* at, const char* end, std::span<const char*> ends);
+
+}  // namespace shoal::data
