@@ -283,8 +283,9 @@ const char* next_piece(Pattern pattern, const char* at, const char* end) {
 }
 
 size_t next_pieces(Pattern pattern, const char* at, const char* end, std::span<const char*> ends) {
+  SHOAL_CHECK(ends.size() >= kFewestPlaces, "{} places for pieces are too few", ends.size());
   size_t count = 0;
-  while (count < ends.size() && at != end) {
+  while (ends.size() - count >= kFewestPlaces && at != end) {
     if (pattern == Pattern::kGpt2) {
       const size_t found = split_ascii_gpt2(at, end, ends.subspan(count));
       count += found;

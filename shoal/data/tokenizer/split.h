@@ -36,8 +36,9 @@ std::optional<Pattern> pattern_of_regex(std::string_view regex);
 // End of the piece that begins at `at`, which must be before `end`.
 const char* next_piece(Pattern pattern, const char* at, const char* end);
 
-// Ends of the next pieces, as many as there is room for, in the order of the text; how many. Much
-// faster than one at a time where the text is ASCII.
+// Ends of the next pieces in the order of the text, and how many: at least one, unless the text is at
+// its end. Much faster than one at a time where the text is ASCII. `ends` has kFewestPlaces or more.
+constexpr size_t kFewestPlaces = 72;
 size_t next_pieces(Pattern pattern, const char* at, const char* end, std::span<const char*> ends);
 
 struct Piece {

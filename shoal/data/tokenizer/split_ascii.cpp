@@ -4,6 +4,9 @@
 #include <bit>
 #include <cstdint>
 
+#include "shoal/data/tokenizer/split.h"
+#include "shoal/data/tokenizer/unicode.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -14,6 +17,8 @@ namespace shoal::data {
 namespace {
 
 constexpr size_t kWindow = 64;
+constexpr size_t kAtOnce = 16;
+static_assert(kFewestPlaces >= (kWindow + kAtOnce - 1) / kAtOnce * kAtOnce);
 
 #define SHOAL_AVX2 __attribute__((target("avx2,bmi,bmi2,lzcnt")))
 
@@ -68,6 +73,22 @@ inline unsigned contraction_bytes(const char* apostrophe) {
   return three ? 3 : 0;
 }
 
+// All bytes of a character get its class. Gives how many bytes are known: long white space is not,
+// because its bytes are not characters of their own.
+inline unsigned add_long_characters(Classes& is, const char* at, const char* end) {
+  uint64_t left = is.beyond_ascii;
+  while (left != 0) {
+    const auto place = static_cast<unsigned>(std::countr_zero(left));
+    const Rune rune = read_rune(at + place, end);
+    const uint64_t bytes = ((uint64_t{1} << rune.bytes) - 1) << place;
+    if (rune.kind == CharClass::kSpace) return place;
+    if (is_letter(rune.kind)) is.letters |= bytes;
+    if (rune.kind == CharClass::kNumber) is.digits |= bytes;
+    left &= ~bytes;
+  }
+  return kWindow;
+}
+
 // Where pieces begin, if one begins at bit 0.
 SHOAL_AVX2 inline uint64_t starts_of(const Classes& is, const char* at) {
   const uint64_t symbols = ~(is.letters | is.digits | is.spaces);
@@ -90,11 +111,10 @@ SHOAL_AVX2 inline uint64_t starts_of(const Classes& is, const char* at) {
 
 SHOAL_AVX2 size_t split_windows(const char* at, const char* end, std::span<const char*> ends) {
   size_t count = 0;
-  while (static_cast<size_t>(end - at) >= kWindow && ends.size() - count >= kWindow + 8) {
-    const Classes is = classify(at);
-    // A start is certain when the two bytes behind it are known and ASCII.
-    const auto known =
-        static_cast<unsigned>(std::min<int>(std::countr_zero(is.beyond_ascii), kWindow));
+  while (static_cast<size_t>(end - at) >= kWindow && ends.size() - count >= kFewestPlaces) {
+    Classes is = classify(at);
+    const unsigned known = is.beyond_ascii == 0 ? kWindow : add_long_characters(is, at, end);
+    // A start is certain when the two bytes behind it are known.
     if (known < 4) break;
     const uint64_t certain = (~uint64_t{0} >> (kWindow - (known - 2))) & ~uint64_t{1};
     uint64_t starts = starts_of(is, at) & certain;
@@ -102,9 +122,9 @@ SHOAL_AVX2 size_t split_windows(const char* at, const char* end, std::span<const
     const auto found = static_cast<size_t>(std::popcount(starts));
     const char* const window = at;
     at += 63 - std::countl_zero(starts);
-    // Eight at a time, whether there are so many or not: the rest is overwritten by the next window.
-    for (size_t done = 0; done < found; done += 8) {
-      for (size_t i = 0; i < 8; ++i) {
+    // Sixteen at a time, whether there are so many or not: the rest is overwritten by the next window.
+    for (size_t done = 0; done < found; done += kAtOnce) {
+      for (size_t i = 0; i < kAtOnce; ++i) {
         ends[count + done + i] = window + std::countr_zero(starts);
         starts &= starts - 1;
       }

@@ -12,7 +12,7 @@
 namespace shoal::data {
 
 // Ends of some of the next pieces from `at`, which is where one begins. None when the text there is
-// not ASCII, ends soon, or there are few places in `ends`.
+// not ASCII, ends soon, or there are fewer than kFewestPlaces.
 size_t split_ascii_gpt2(const char* at, const char* end, std::span<const char*> ends);
 
 }  // namespace shoal::data
