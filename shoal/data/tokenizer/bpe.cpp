@@ -3,13 +3,27 @@
 #include <algorithm>
 
 #include "shoal/core/error.h"
+#include "shoal/data/tokenizer/vocabulary.h"
 
 namespace shoal::data {
 namespace {
 
 constexpr size_t kLongestScan = 192;
+constexpr size_t kScanStep = 16;
+constexpr uint32_t kPlaceBits = 8;
+constexpr uint32_t kPlaceMask = (1U << kPlaceBits) - 1;
+static_assert(4 * kMaxTokens <= Merge::kNever >> kPlaceBits,
+              "a rank and a place fit into one word");
 constexpr uint32_t kNobody = std::numeric_limits<uint32_t>::max();
 constexpr size_t kLongestPiece = size_t{1} << 31;
+
+// Compiled twice: the wide minimum that it lives on is not in every x86-64.
+__attribute__((target_clones("avx2", "default"))) uint32_t smallest(const uint32_t* words,
+                                                                    size_t count) {
+  uint32_t best = ~uint32_t{0};
+  for (size_t i = 0; i < count; ++i) best = std::min(best, words[i]);
+  return best;
+}
 
 TokenId token_of(const std::array<TokenId, 256>& byte_tokens, char byte) {
   return byte_tokens[static_cast<unsigned char>(byte)];
@@ -22,51 +36,56 @@ void Bpe::encode(std::string_view piece, Scratch& scratch, std::vector<TokenId>&
   if (piece.size() == 1) {
     out.push_back(token_of(byte_tokens_, piece[0]));
   } else if (piece.size() <= kLongestScan) {
-    encode_short(piece, scratch, out);
+    encode_short(piece, out);
   } else {
     encode_long(piece, scratch, out);
   }
 }
 
-void Bpe::encode_short(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const {
-  // tokens[i] and tokens[i + 1] merge into results[i], with ranks[i]; the last has no right neighbour.
+// Each place has a word made of the rank of the merge with its right neighbour and of the place itself,
+// so that the smallest word says which merge goes first, and where.
+void Bpe::encode_short(std::string_view piece, std::vector<TokenId>& out) const {
+  static_assert(kLongestScan <= kPlaceMask + 1);
+  constexpr uint32_t kNoMerge = ~uint32_t{0};
+  const auto count = static_cast<uint32_t>(piece.size());
+  alignas(64) std::array<uint32_t, kLongestScan> words;
   std::array<TokenId, kLongestScan> tokens;
   std::array<TokenId, kLongestScan> results;
-  std::array<uint32_t, kLongestScan> ranks;
-  size_t count = piece.size();
-  const auto look = [&](size_t i) {
-    const Merge merge = merges_.find(tokens[i], tokens[i + 1]);
-    ranks[i] = merge.rank;
+  std::array<uint8_t, kLongestScan> before;
+  std::array<uint8_t, kLongestScan> after;  // `count` behind the last
+  const auto look = [&](uint32_t i) {
+    words[i] = kNoMerge;
+    if (after[i] == count) return;
+    const Merge merge = merges_.find(tokens[i], tokens[after[i]]);
+    if (merge.rank == Merge::kNever) return;
+    words[i] = merge.rank << kPlaceBits | i;
     results[i] = merge.result;
   };
-  for (size_t i = 0; i < count; ++i) tokens[i] = token_of(byte_tokens_, piece[i]);
-  for (size_t i = 0; i + 1 < count; ++i) look(i);
-  (void)scratch;
-  while (count > 1) {
-    uint32_t best = Merge::kNever;
-    for (size_t i = 0; i + 1 < count; ++i) best = std::min(best, ranks[i]);
-    if (best == Merge::kNever) break;
-    const auto at = static_cast<size_t>(
-        std::find(ranks.begin(), ranks.begin() + static_cast<ptrdiff_t>(count), best) -
-        ranks.begin());
-    tokens[at] = results[at];
-    const auto close_gap = [&](auto& values) {
-      std::copy(values.begin() + static_cast<ptrdiff_t>(at) + 2,
-                values.begin() + static_cast<ptrdiff_t>(count),
-                values.begin() + static_cast<ptrdiff_t>(at) + 1);
-    };
-    close_gap(tokens);
-    close_gap(ranks);
-    close_gap(results);
-    --count;
-    if (at + 1 < count) look(at);
-    if (at > 0) look(at - 1);
+  for (uint32_t i = 0; i < count; ++i) {
+    tokens[i] = token_of(byte_tokens_, piece[i]);
+    before[i] = static_cast<uint8_t>(i - 1);
+    after[i] = static_cast<uint8_t>(i + 1);
   }
-  out.insert(out.end(), tokens.begin(), tokens.begin() + static_cast<ptrdiff_t>(count));
+  for (uint32_t i = 0; i < count; ++i) look(i);
+  const size_t scanned = (count + kScanStep - 1) / kScanStep * kScanStep;
+  std::fill(words.begin() + count, words.begin() + static_cast<ptrdiff_t>(scanned), kNoMerge);
+  for (;;) {
+    const uint32_t best = smallest(words.data(), scanned);
+    if (best == kNoMerge) break;
+    const uint32_t at = best & kPlaceMask;
+    const uint32_t merged = after[at];
+    tokens[at] = results[at];
+    words[merged] = kNoMerge;
+    after[at] = after[merged];
+    if (after[at] != count) before[after[at]] = static_cast<uint8_t>(at);
+    look(at);
+    if (at != 0) look(before[at]);
+  }
+  for (uint32_t i = 0; i != count; i = after[i]) out.push_back(tokens[i]);
 }
 
 // The pairs that can merge wait in a heap, ordered by rank and then place. A pair that has changed
-// since it was put there is recognized by its rank: every rank belongs to one pair of tokens.
+// since it was put there is recognized by its rank, which tells the token that the merge gives.
 void Bpe::encode_long(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const {
   SHOAL_CHECK(piece.size() < kLongestPiece, "a piece of {} bytes", piece.size());
   std::vector<Scratch::Link>& links = scratch.links_;

@@ -27,9 +27,6 @@ class Bpe {
       uint32_t before;
       uint32_t after;
     };
-    std::vector<uint32_t> ranks_;
-    std::vector<TokenId> results_;
-    std::vector<TokenId> tokens_;
     std::vector<Link> links_;
     std::vector<uint64_t> heap_;
   };
@@ -40,7 +37,7 @@ class Bpe {
   [[nodiscard]] const MergeTable& merges() const { return merges_; }
 
  private:
-  void encode_short(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const;
+  void encode_short(std::string_view piece, std::vector<TokenId>& out) const;
   void encode_long(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const;
 
   std::array<TokenId, 256> byte_tokens_;
