@@ -14,7 +14,6 @@ constexpr uint32_t kPlaceBits = 8;
 constexpr uint32_t kPlaceMask = (1U << kPlaceBits) - 1;
 static_assert(4 * kMaxTokens <= Merge::kNever >> kPlaceBits,
               "a rank and a place fit into one word");
-constexpr uint32_t kNobody = std::numeric_limits<uint32_t>::max();
 constexpr size_t kLongestPiece = size_t{1} << 31;
 
 // Compiled twice: the wide minimum that it lives on is not in every x86-64.
@@ -84,55 +83,34 @@ void Bpe::encode_short(std::string_view piece, std::vector<TokenId>& out) const 
   for (uint32_t i = 0; i != count; i = after[i]) out.push_back(tokens[i]);
 }
 
-// The pairs that can merge wait in a heap, ordered by rank and then place. A pair that has changed
-// since it was put there is recognized by its rank, which tells the token that the merge gives.
 void Bpe::encode_long(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const {
   SHOAL_CHECK(piece.size() < kLongestPiece, "a piece of {} bytes", piece.size());
   std::vector<Scratch::Link>& links = scratch.links_;
-  std::vector<uint64_t>& heap = scratch.heap_;
+  RankQueue& queue = scratch.queue_;
   const auto count = static_cast<uint32_t>(piece.size());
   links.resize(count);
-  heap.clear();
+  queue.reset(merges_.rank_limit());
   for (uint32_t i = 0; i < count; ++i) {
-    links[i] = {token_of(byte_tokens_, piece[i]), i == 0 ? kNobody : i - 1,
-                i + 1 == count ? kNobody : i + 1};
+    links[i] = {token_of(byte_tokens_, piece[i]), Merge{}, i - 1, i + 1};
   }
-  const auto merge_at = [&](uint32_t i) {
-    return links[i].after == kNobody ? Merge{}
-                                     : merges_.find(links[i].token, links[links[i].after].token);
+  const auto look = [&](uint32_t i) {
+    Scratch::Link& link = links[i];
+    link.merge = link.after == count ? Merge{} : merges_.find(link.token, links[link.after].token);
+    if (link.merge.rank != Merge::kNever) queue.add(link.merge.rank, i);
   };
-  const auto entry = [](Merge merge, uint32_t place) {
-    return uint64_t{merge.rank} << 32U | place;
-  };
-  for (uint32_t i = 0; i + 1 < count; ++i) {
-    const Merge merge = merge_at(i);
-    if (merge.rank != Merge::kNever) heap.push_back(entry(merge, i));
-  }
-  std::make_heap(heap.begin(), heap.end(), std::greater<>());
-  const auto push = [&](uint32_t i) {
-    const Merge merge = merge_at(i);
-    if (merge.rank == Merge::kNever) return;
-    heap.push_back(entry(merge, i));
-    std::push_heap(heap.begin(), heap.end(), std::greater<>());
-  };
-  while (!heap.empty()) {
-    const uint64_t first = heap.front();
-    std::pop_heap(heap.begin(), heap.end(), std::greater<>());
-    heap.pop_back();
-    const auto i = static_cast<uint32_t>(first);
-    Scratch::Link& left = links[i];
-    if (left.token == kNobody) continue;  // has become part of its left neighbour
-    const Merge merge = merge_at(i);
-    if (merge.rank != first >> 32U) continue;
+  for (uint32_t i = 0; i < count; ++i) look(i);
+  while (const auto next = queue.take()) {
+    Scratch::Link& left = links[next->place];
+    if (left.merge.rank != next->rank) continue;  // one of its two has merged otherwise since
     Scratch::Link& right = links[left.after];
-    left.token = merge.result;
+    left.token = left.merge.result;
     left.after = right.after;
-    right.token = kNobody;
-    if (left.after != kNobody) links[left.after].before = i;
-    push(i);
-    if (left.before != kNobody) push(left.before);
+    right.merge = {};
+    if (left.after != count) links[left.after].before = next->place;
+    look(next->place);
+    if (next->place != 0) look(left.before);
   }
-  for (uint32_t i = 0; i != kNobody; i = links[i].after) out.push_back(links[i].token);
+  for (uint32_t i = 0; i != count; i = links[i].after) out.push_back(links[i].token);
 }
 
 }  // namespace shoal::data

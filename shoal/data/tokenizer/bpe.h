@@ -2,7 +2,7 @@
 //
 // The rule: of all neighbouring pairs that can merge, the one with the smallest rank does, the
 // leftmost of equals; until none can. Short pieces look at every pair for each merge; long ones keep
-// the pairs in a heap, so that a megabyte of one letter takes n log n and not n squared.
+// the pairs in a queue by rank, so that a megabyte of one letter takes no longer than one of prose.
 #pragma once
 
 #include <array>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "shoal/data/tokenizer/merge_table.h"
+#include "shoal/data/tokenizer/rank_queue.h"
 
 namespace shoal::data {
 
@@ -24,11 +25,12 @@ class Bpe {
     friend class Bpe;
     struct Link {
       TokenId token;
+      Merge merge;  // with the token behind it
       uint32_t before;
       uint32_t after;
     };
     std::vector<Link> links_;
-    std::vector<uint64_t> heap_;
+    RankQueue queue_;
   };
 
   // Appends the tokens of `piece` to `out`.

@@ -1,5 +1,6 @@
 #include "shoal/data/tokenizer/merge_table.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "shoal/core/error.h"
@@ -23,6 +24,7 @@ bool MergeTable::add(TokenId left, TokenId right, Merge merge) {
   }
   slots_[i] = {key, merge};
   ++size_;
+  rank_limit_ = std::max<size_t>(rank_limit_, size_t{merge.rank} + 1);
   return true;
 }
 

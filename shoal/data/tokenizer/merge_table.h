@@ -35,6 +35,7 @@ class MergeTable {
   }
 
   [[nodiscard]] size_t size() const { return size_; }
+  [[nodiscard]] size_t rank_limit() const { return rank_limit_; }  // one more than the largest rank
 
  private:
   static constexpr uint64_t kEmpty = std::numeric_limits<uint64_t>::max();
@@ -53,6 +54,7 @@ class MergeTable {
   size_t mask_ = 0;
   unsigned shift_ = 0;
   size_t size_ = 0;
+  size_t rank_limit_ = 0;
 };
 
 }  // namespace shoal::data
