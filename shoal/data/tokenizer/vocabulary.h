@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "shoal/data/tokenizer/merge_table.h"
@@ -26,7 +25,7 @@ class Vocabulary {
   [[nodiscard]] std::string_view bytes_of(TokenId id) const;
   [[nodiscard]] bool has(TokenId id) const { return id < spans_.size() && spans_[id].size > 0; }
 
-  [[nodiscard]] size_t size() const { return ids_.size(); }
+  [[nodiscard]] size_t size() const { return size_; }
   [[nodiscard]] size_t id_limit() const { return spans_.size(); }  // one more than the largest id
 
  private:
@@ -35,14 +34,14 @@ class Vocabulary {
     size_t size = 0;
   };
 
-  struct Hash {
-    using is_transparent = void;
-    size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-  };
+  // Where `bytes` are, or the empty slot where they belong.
+  [[nodiscard]] size_t slot_of(std::string_view bytes) const;
+  void grow();
 
   std::string bytes_;  // of all tokens, one after the other
   std::vector<Span> spans_;
-  std::unordered_map<std::string, TokenId, Hash, std::equal_to<>> ids_;
+  std::vector<uint32_t> slots_ = std::vector<uint32_t>(1024);  // a hash table of id + 1; 0 is empty
+  size_t size_ = 0;
 };
 
 }  // namespace shoal::data
