@@ -119,5 +119,36 @@ TEST(Patterns, SettledPiecesStayWhateverFollows) {
   }
 }
 
+// Many at once are the same pieces as one by one, wherever a window of the fast way begins or ends.
+TEST(Patterns, ManyPiecesAtOnceAreTheSame) {
+  std::mt19937 random(13);
+  for (int round = 0; round < 3'000; ++round) {
+    std::string text;
+    while (text.size() < 300) {
+      text += random_text(random);
+      // Mostly plain prose, as it is met: words, contractions, runs of spaces.
+      for (int i = 0; i < 6; ++i) {
+        static const std::vector<std::string> kWords = {"the", " of", " don't", "'tis", "  in", " I'll", "we've", ", ", ". ",
+                                                        "\n", " 1234", "'", "''s", "x'", " 's", "'re're", "\t\t", "'l", "it's"};
+        text += kWords[random() % kWords.size()];
+      }
+    }
+    for (const Pattern pattern : {Pattern::kGpt2, Pattern::kCl100k, Pattern::kO200k}) {
+      std::vector<const char*> ends(kFewestPlaces + random() % 100);
+      std::vector<std::string> found;
+      const char* end = text.data() + text.size();
+      for (const char* at = text.data(); at != end;) {
+        const size_t count = next_pieces(pattern, at, end, ends);
+        ASSERT_GT(count, 0U);
+        for (size_t i = 0; i < count; ++i) {
+          found.emplace_back(at, ends[i]);
+          at = ends[i];
+        }
+      }
+      ASSERT_EQ(found, pieces(pattern, text)) << text;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace shoal::data
