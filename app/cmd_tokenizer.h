@@ -2,6 +2,7 @@
 //
 //   shoal tokenizer encode --tokenizer PATH [--count] [FILE]
 //   shoal tokenizer decode --tokenizer PATH [FILE]
+//   shoal tokenizer train --vocab-size N --output DIR FILE...
 //   shoal tokenizer info --tokenizer PATH
 #pragma once
 

@@ -263,6 +263,13 @@ std::string_view pattern_name(Pattern pattern) {
   SHOAL_CHECK(false, "no pattern {}", static_cast<int>(pattern));
 }
 
+std::string_view regex_of_pattern(Pattern pattern) {
+  for (const Known& known : kKnown) {
+    if (known.pattern == pattern) return known.regex;
+  }
+  SHOAL_CHECK(false, "no pattern {}", static_cast<int>(pattern));
+}
+
 std::optional<Pattern> pattern_named(std::string_view name) {
   for (const Known& known : kKnown) {
     if (known.name == name) return known.pattern;

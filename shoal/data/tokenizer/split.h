@@ -33,6 +33,8 @@ std::optional<Pattern> pattern_named(std::string_view name);
 // The pattern that this regular expression, letter by letter, stands for.
 std::optional<Pattern> pattern_of_regex(std::string_view regex);
 
+std::string_view regex_of_pattern(Pattern pattern);
+
 // End of the piece that begins at `at`, which must be before `end`.
 const char* next_piece(Pattern pattern, const char* at, const char* end);
 

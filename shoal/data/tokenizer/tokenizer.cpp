@@ -1,6 +1,7 @@
 #include "shoal/data/tokenizer/tokenizer.h"
 
 #include <algorithm>
+#include <map>
 
 #include "shoal/core/digest.h"
 #include "shoal/core/error.h"
@@ -74,13 +75,19 @@ std::string hash_of(const TokenizerParts& parts) {
   add_text(kUnicodeVersion);
   add_text(pattern_name(parts.pattern));
   hash.add_number((parts.ranks_are_ids ? 1 : 0) + (parts.ignore_merges ? 2 : 0));
-  for (TokenId id = 0; id < parts.vocabulary.id_limit(); ++id)
+  // Files may or may not list the added tokens in the vocabulary too: that decides nothing.
+  std::map<TokenId, std::string_view> added;
+  for (const AddedToken& token : parts.added) added.emplace(token.id, token.text);
+  for (TokenId id = 0; id < parts.vocabulary.id_limit(); ++id) {
+    if (!parts.vocabulary.has(id) || added.contains(id)) continue;
+    hash.add_number(id);
     add_text(parts.vocabulary.bytes_of(id));
+  }
   hash.add_number(parts.merges.size());
   for (const auto& [left, right] : parts.merges) hash.add_number(uint64_t{left} << 32U | right);
-  for (const AddedToken& token : parts.added) {
-    hash.add_number(token.id);
-    add_text(token.text);
+  for (const auto& [id, text] : added) {
+    hash.add_number(id);
+    add_text(text);
   }
   return hash.hex();
 }

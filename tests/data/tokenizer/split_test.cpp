@@ -128,8 +128,9 @@ TEST(Patterns, ManyPiecesAtOnceAreTheSame) {
       text += random_text(random);
       // Mostly plain prose, as it is met: words, contractions, runs of spaces.
       for (int i = 0; i < 6; ++i) {
-        static const std::vector<std::string> kWords = {"the", " of", " don't", "'tis", "  in", " I'll", "we've", ", ", ". ",
-                                                        "\n", " 1234", "'", "''s", "x'", " 's", "'re're", "\t\t", "'l", "it's"};
+        static const std::vector<std::string> kWords = {
+            "the",   " of", " don't", "'tis", "  in", " I'll",  "we've", ", ", ". ",  "\n",
+            " 1234", "'",   "''s",    "x'",   " 's",  "'re're", "\t\t",  "'l", "it's"};
         text += kWords[random() % kWords.size()];
       }
     }

@@ -1,0 +1,37 @@
+// bpe_trainer.h -- learns merges from counted pieces: again and again the most frequent pair of
+// neighbours becomes a token.
+//
+//   TokenizerParts parts = train_bpe(counts, {.vocab_size = 32000});
+//
+// The result is a function of the counts and options alone. Ids: added tokens first, then the bytes in
+// the order of their printable characters, then merges, as HF's trainer numbers them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "shoal/data/tokenizer/piece_counts.h"
+#include "shoal/data/tokenizer/tokenizer.h"
+
+namespace shoal::data {
+
+// Which of several pairs with the same count merges first: programs differ, and so do their tokens.
+enum class TieBreak {
+  kSmallerIds,    // HF tokenizers, rustbpe
+  kGreaterBytes,  // Stanford's cs336
+};
+
+struct BpeTrainOptions {
+  size_t vocab_size = 32000;  // added tokens and bytes included
+  Pattern pattern = Pattern::kGpt2;
+  std::vector<std::string> added = {};
+  uint64_t min_count = 1;  // pairs that are rarer do not merge
+  TieBreak tie_break = TieBreak::kSmallerIds;
+};
+
+// Fewer tokens than asked for when the pairs run out. UsageError when the size has no room for the
+// bytes and added tokens.
+TokenizerParts train_bpe(const PieceCounts& counts, const BpeTrainOptions& options);
+
+}  // namespace shoal::data

@@ -1,0 +1,190 @@
+#include "shoal/data/tokenizer/piece_counts.h"
+
+#include <array>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "shoal/core/checksum.h"
+#include "shoal/core/error.h"
+#include "shoal/data/tokenizer/added_tokens.h"
+#include "shoal/data/tokenizer/unicode.h"
+
+namespace shoal::data {
+namespace {
+
+constexpr size_t kLongestPiece = size_t{1} << 30;
+
+bool is_alphanumeric(char byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+         (byte >= '0' && byte <= '9');
+}
+
+bool is_visible(char byte) { return byte > ' ' && byte < '\x7F'; }
+
+bool ends_with_space(const char* text, const char* end) {
+  const char* last = end - 1;
+  while (last > text && end - last < 4 && (static_cast<unsigned char>(*last) & 0xC0U) == 0x80U)
+    --last;
+  return read_rune(last, end).kind == CharClass::kSpace;
+}
+
+void count_section(Pattern pattern, std::string_view text, PieceCounts& counts) {
+  std::array<const char*, 512> ends;
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data(); at != end;) {
+    const size_t found = next_pieces(pattern, at, end, ends);
+    for (size_t i = 0; i < found; ++i) {
+      counts.add({at, static_cast<size_t>(ends[i] - at)});
+      at = ends[i];
+    }
+  }
+}
+
+// Cuts a stream of chunks into texts that can be counted apart.
+class TextSource {
+ public:
+  TextSource(const CountOptions& options,
+             const AddedTokens& separators,
+             const NextChunk& next_chunk)
+      : options_(options), separators_(separators), next_chunk_(next_chunk) {}
+
+  // Empty at the end.
+  std::string next() {
+    const std::lock_guard lock(mutex_);
+    while (!at_end_) {
+      const std::string chunk = next_chunk_();
+      if (chunk.empty()) {
+        at_end_ = true;
+        break;
+      }
+      held_ += chunk;
+      const size_t cut = safe_cut();
+      if (cut == 0) continue;
+      std::string text = held_.substr(0, cut);
+      held_.erase(0, cut);
+      return text;
+    }
+    return std::exchange(held_, {});
+  }
+
+ private:
+  [[nodiscard]] size_t safe_cut() const {
+    // A separator may be cut short at the end, and ends the piece before it if it is not.
+    const size_t known = separators_.open_from(held_, 0);
+    size_t begin = 0;
+    while (const auto match = separators_.find(held_, begin)) {
+      if (match->first >= known) break;
+      begin = match->first + match->size;
+    }
+    const std::string_view rest =
+        std::string_view(held_).substr(begin, std::max(known, begin) - begin);
+    return begin + last_safe_cut(options_.pattern, rest);
+  }
+
+  const CountOptions& options_;
+  const AddedTokens& separators_;
+  const NextChunk& next_chunk_;
+  std::mutex mutex_;
+  std::string held_;
+  bool at_end_ = false;
+};
+
+void count_texts(TextSource& source,
+                 const CountOptions& options,
+                 const AddedTokens& separators,
+                 PieceCounts& counts) {
+  for (std::string text = source.next(); !text.empty(); text = source.next()) {
+    size_t at = 0;
+    while (const auto match = separators.find(text, at)) {
+      count_section(options.pattern, std::string_view(text).substr(at, match->first - at), counts);
+      at = match->first + match->size;
+    }
+    count_section(options.pattern, std::string_view(text).substr(at), counts);
+  }
+}
+
+}  // namespace
+
+void PieceCounts::add(std::string_view piece, uint64_t times) {
+  SHOAL_CHECK(piece.size() < kLongestPiece, "a piece of {} bytes", piece.size());
+  const uint64_t hash = xxh3_64(piece);
+  const size_t mask = slots_.size() - 1;
+  size_t slot = hash & mask;
+  for (; slots_[slot] != 0; slot = (slot + 1) & mask) {
+    Entry& entry = entries_[slots_[slot] - 1];
+    if (entry.hash == static_cast<uint32_t>(hash) &&
+        std::string_view(bytes_).substr(entry.first, entry.size) == piece) {
+      entry.count += times;
+      return;
+    }
+  }
+  entries_.push_back(
+      {bytes_.size(), static_cast<uint32_t>(piece.size()), static_cast<uint32_t>(hash), times});
+  bytes_ += piece;
+  slots_[slot] = static_cast<uint32_t>(entries_.size());
+  if (2 * entries_.size() > slots_.size()) grow();
+}
+
+void PieceCounts::grow() {
+  slots_.assign(4 * slots_.size(), 0);
+  const size_t mask = slots_.size() - 1;
+  for (uint32_t i = 0; i < entries_.size(); ++i) {
+    size_t slot = xxh3_64(piece(i)) & mask;
+    while (slots_[slot] != 0) slot = (slot + 1) & mask;
+    slots_[slot] = i + 1;
+  }
+}
+
+void PieceCounts::add_all(const PieceCounts& other) {
+  for (size_t i = 0; i < other.size(); ++i) add(other.piece(i), other.count(i));
+}
+
+size_t last_safe_cut(Pattern pattern, std::string_view text) {
+  // One line end between a visible ASCII character and a letter or digit ends a piece, in every pattern,
+  // and does so too when the text ends there. Where no line does that, look at all pieces.
+  if (pattern != Pattern::kNone) {
+    for (size_t i = text.size(); i-- > 2;) {
+      if (text[i - 1] == '\n' && is_visible(text[i - 2]) && is_alphanumeric(text[i])) return i;
+    }
+  }
+  const char* const end = text.data() + text.size();
+  const char* at = text.data();
+  const char* safe = at;
+  while (at != end) {
+    const Piece piece = next_piece_of_more(pattern, at, end);
+    if (!piece.settled) break;
+    at = piece.end;
+    // White space is cut otherwise where the text ends than where it goes on.
+    if (!ends_with_space(text.data(), at)) safe = at;
+  }
+  return static_cast<size_t>(safe - text.data());
+}
+
+PieceCounts count_pieces(const CountOptions& options, const NextChunk& next_chunk) {
+  std::vector<AddedToken> tokens;
+  for (const std::string& text : options.separators) tokens.push_back({0, text, true});
+  const AddedTokens separators(std::move(tokens));
+  TextSource source(options, separators, next_chunk);
+  std::vector<PieceCounts> counts(static_cast<size_t>(std::max(options.threads, 1)));
+  std::vector<std::exception_ptr> failures(counts.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    threads.emplace_back([&, i] {
+      try {
+        count_texts(source, options, separators, counts[i]);
+      } catch (...) {
+        failures[i] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+  for (size_t i = 1; i < counts.size(); ++i) counts[0].add_all(counts[i]);
+  return std::move(counts[0]);
+}
+
+}  // namespace shoal::data
