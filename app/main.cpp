@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "app/bench_tokenizer.h"
 #include "app/cmd_config.h"
 #include "app/cmd_doctor.h"
 #include "app/cmd_launch.h"
@@ -14,7 +15,10 @@ namespace {
 
 using shoal::app::Command;
 
+// What is measured without torch is measured here.
 int bench(const std::vector<std::string>& arguments) {
+  if (!arguments.empty() && arguments[0] == "tokenizer")
+    return shoal::app::run_bench_tokenizer({arguments.begin() + 1, arguments.end()});
   shoal::app::become_engine("bench", arguments);
 }
 

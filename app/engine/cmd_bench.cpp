@@ -22,6 +22,7 @@ int run_bench(const std::vector<std::string>& arguments) {
                       {.shown = "N", .range = {{21, 10001}}});
   comm_command.option("--set", comm.sets, "change one key of the config", {.shown = "KEY=VALUE"});
   comm_command.flag("--json", comm.json, "as JSON");
+  command.footer("shoal bench tokenizer, which needs no engine, has a help of its own.");
   command.parse(arguments);
   return 0;
 }
