@@ -133,18 +133,26 @@ def tiktoken_encodings():
 
 
 def more_texts(path):
-    """Files below `path` as texts; what is not UTF-8 is left out, because the oracles take only text."""
+    """Files below `path` as texts, the smaller ones first, up to 100 MB; the oracles take only text, so other bytes are replaced."""
     path = pathlib.Path(path)
-    for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
-        if file.is_file() and not file.is_symlink():
-            try:
-                yield file.read_bytes().decode()
-            except UnicodeDecodeError:
-                continue
+    total = 0
+    for file in sorted(path.rglob("*"), key=lambda f: (f.stat().st_size, f.name)) if path.is_dir() else [path]:
+        total += file.stat().st_size if file.is_file() else 0
+        if total > 100_000_000:
+            return
+        if file.is_file():
+            yield file.read_bytes().decode(errors="replace")
 
 
-def compare(name, texts, ours, theirs):
-    wrong = [(t, a, b) for t, a, b in zip(texts, ours, theirs, strict=True) if a != b]
+def compare(name, texts, encode_ours, encode_theirs):
+    """In batches, because ids of Python take ten times the memory of their text."""
+    wrong, batch, batch_bytes = [], [], 0
+    for index, text in enumerate(texts):
+        batch.append(text)
+        batch_bytes += len(text)
+        if batch_bytes >= 4_000_000 or index + 1 == len(texts):
+            wrong += [(t, a, b) for t, a, b in zip(batch, encode_ours(batch), encode_theirs(batch), strict=True) if a != b]
+            batch, batch_bytes = [], 0
     for text, a, b in wrong[:5]:
         print(f"  {text[:200]!r}\n    ours   {a[:20]}\n    theirs {b[:20]}")
     size = sum(len(t.encode()) for t in texts)
@@ -161,15 +169,17 @@ def check_oracles(scratch):
     if extra := os.environ.get("SHOAL_ORACLE_TEXT"):
         corpora += more_texts(extra)
     for name, encoding in tiktoken_encodings().items():
-        ours = our_ids(VOCABULARIES[name], texts)
-        compare(f"tiktoken {name}, random strings", texts, ours, [encoding.encode_ordinary(text) for text in texts])
-        compare(f"tiktoken {name}, corpora", corpora, our_ids(VOCABULARIES[name], corpora),
-                [encoding.encode_ordinary(text) for text in corpora])
+        ours = lambda batch, file=VOCABULARIES[name]: our_ids(file, batch)
+        theirs = lambda batch, encoding=encoding: [encoding.encode_ordinary(text) for text in batch]
+        compare(f"tiktoken {name}, random strings", texts, ours, theirs)
+        compare(f"tiktoken {name}, corpora", corpora, ours, theirs)
     for name, file in (("gpt2", VOCABULARIES["gpt2"]), ("dolma2", DATA / "dolma2" / "tokenizer.json")):
         hf = Tokenizer.from_file(str(file))
         hf.encode_special_tokens = True
-        compare(f"HF {name}, random strings", texts, our_ids(file, texts), [e.ids for e in hf.encode_batch(texts, add_special_tokens=False)])
-        compare(f"HF {name}, corpora", corpora, our_ids(file, corpora), [hf.encode(t, add_special_tokens=False).ids for t in corpora])
+        ours = lambda batch, file=file: our_ids(file, batch)
+        theirs = lambda batch, hf=hf: [e.ids for e in hf.encode_batch(batch, add_special_tokens=False)]
+        compare(f"HF {name}, random strings", texts, ours, theirs)
+        compare(f"HF {name}, corpora", corpora, ours, theirs)
 
 
 def main():
