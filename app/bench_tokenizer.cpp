@@ -80,6 +80,7 @@ void bench(const Options& options) {
     lanes.push_back(std::make_unique<Lane>(tokenizer, part));
   const auto together = [&] {
     std::vector<std::thread> threads;
+    threads.reserve(lanes.size());
     for (const auto& lane : lanes) threads.emplace_back([&lane] { lane->warm(); });
     for (std::thread& thread : threads) thread.join();
   };

@@ -50,7 +50,7 @@ class AddedTokens {
     uint32_t token = kNone;  // the longest one that ends here
   };
 
-  uint32_t step(uint32_t node, char byte) const {
+  [[nodiscard]] uint32_t step(uint32_t node, char byte) const {
     return nodes_[node].next[static_cast<unsigned char>(byte)];
   }
 

@@ -14,14 +14,14 @@ struct Pair {
   TokenId left;
   TokenId right;
 
-  bool operator==(const Pair&) const = default;
-  auto operator<=>(const Pair&) const = default;
+  [[nodiscard]] uint64_t key() const { return uint64_t{left} << 32U | right; }
+  bool operator==(const Pair& other) const { return key() == other.key(); }
+  bool operator<(const Pair& other) const { return key() < other.key(); }
 };
 
 struct PairHash {
   size_t operator()(const Pair& pair) const {
-    const uint64_t key = uint64_t{pair.left} << 32U | pair.right;
-    return static_cast<size_t>((key ^ key >> 29U) * 0x9E3779B97F4A7C15U);
+    return static_cast<size_t>((pair.key() ^ pair.key() >> 29U) * 0x9E3779B97F4A7C15U);
   }
 };
 
@@ -118,7 +118,7 @@ class Trainer {
 
   [[nodiscard]] bool goes_later(const Candidate& a, const Candidate& b) const {
     if (a.count != b.count) return a.count < b.count;
-    if (options_.tie_break == TieBreak::kSmallerIds) return a.pair > b.pair;
+    if (options_.tie_break == TieBreak::kSmallerIds) return b.pair < a.pair;
     const auto bytes = [this](const Pair& pair) {
       return std::pair(parts_.vocabulary.bytes_of(pair.left),
                        parts_.vocabulary.bytes_of(pair.right));
