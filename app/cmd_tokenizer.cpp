@@ -3,22 +3,17 @@
 #include <array>
 #include <charconv>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
-#include <thread>
 
 #include "shoal/core/digest.h"
 #include "shoal/core/error.h"
-#include "shoal/core/files.h"
-#include "shoal/core/units.h"
-#include "shoal/data/tokenizer/bpe_trainer.h"
 #include "shoal/data/tokenizer/encoder.h"
-#include "shoal/data/tokenizer/writers.h"
 
 #include "app/arguments.h"
 #include "app/report.h"
+#include "app/train_tokenizer.h"
 
 namespace shoal::app {
 namespace {
@@ -144,143 +139,6 @@ void info(const Options& options) {
   std::cout << (options.json ? report.json() : report.text());
 }
 
-struct TrainOptions {
-  int vocab_size = 32000;
-  std::string pattern = "gpt2";
-  std::vector<std::string> added;
-  std::string tie_break = "smaller-ids";
-  int min_count = 1;
-  int threads = static_cast<int>(std::thread::hardware_concurrency());
-  std::string output;
-  std::vector<std::string> files;
-};
-
-// One file after the other, in chunks; a document does not go on in the next file.
-class FileChunks {
- public:
-  FileChunks(const std::vector<std::string>& paths, const std::vector<std::string>& separators)
-      : paths_(paths), separator_(separators.empty() ? "" : separators.front()) {}
-
-  std::string next() {
-    while (next_path_ < paths_.size() || file_) {
-      if (!file_) open(paths_[next_path_++]);
-      std::string chunk(kChunk, '\0');
-      chunk.resize(std::fread(chunk.data(), 1, chunk.size(), file_.get()));
-      if (std::ferror(file_.get()) != 0)
-        throw DataError(
-            format("cannot read {}: {}", paths_[next_path_ - 1], describe_errno(errno)));
-      if (!chunk.empty()) {
-        bytes_ += static_cast<int64_t>(chunk.size());
-        return chunk;
-      }
-      file_.reset();
-      if (!separator_.empty()) return separator_;
-    }
-    return "";
-  }
-
-  [[nodiscard]] int64_t bytes() const { return bytes_; }
-
- private:
-  static constexpr size_t kChunk = 4 << 20;
-
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-
-  void open(const std::string& path) {
-    file_.reset(std::fopen(path.c_str(), "rb"));
-    if (!file_) throw DataError(format("cannot open {}: {}", path, describe_errno(errno)));
-  }
-
-  const std::vector<std::string>& paths_;
-  std::string separator_;
-  size_t next_path_ = 0;
-  std::unique_ptr<std::FILE, Close> file_;
-  int64_t bytes_ = 0;
-};
-
-data::BpeTrainOptions bpe_options_of(const TrainOptions& options) {
-  data::BpeTrainOptions train;
-  const auto pattern = data::pattern_named(options.pattern);
-  if (!pattern)
-    throw UsageError(
-        format("--pattern is '{}', but must be gpt2, cl100k or o200k", options.pattern));
-  if (options.tie_break != "smaller-ids" && options.tie_break != "greater-bytes") {
-    throw UsageError(
-        format("--tie-break is '{}', but must be smaller-ids (as HF tokenizers) or greater-bytes "
-               "(as cs336)",
-               options.tie_break));
-  }
-  train.pattern = *pattern;
-  train.vocab_size = static_cast<size_t>(options.vocab_size);
-  train.added = options.added;
-  train.min_count = static_cast<uint64_t>(options.min_count);
-  train.tie_break = options.tie_break == "smaller-ids" ? data::TieBreak::kSmallerIds
-                                                       : data::TieBreak::kGreaterBytes;
-  return train;
-}
-
-void train(const TrainOptions& options) {
-  const data::BpeTrainOptions bpe = bpe_options_of(options);
-  const auto began = Clock::now();
-  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - began).count(); };
-  FileChunks chunks(options.files, options.added);
-  const data::PieceCounts counts = data::count_pieces(
-      {.pattern = bpe.pattern, .separators = bpe.added, .threads = options.threads},
-      [&] { return chunks.next(); });
-  const double counted = seconds();
-  const data::TokenizerParts parts = data::train_bpe(counts, bpe);
-  const double trained = seconds() - counted;
-  const data::Tokenizer tokenizer(parts);  // reads back what it wrote, or says why not
-  std::error_code error;
-  std::filesystem::create_directories(options.output, error);
-  if (error)
-    throw UsageError(
-        format("--output is '{}', which cannot be made: {}", options.output, error.message()));
-  const std::filesystem::path output = options.output;
-  write_file_atomically(output / "tokenizer.json", data::to_tokenizer_json(parts));
-  write_file_atomically(output / "tokenizer.tiktoken", data::to_tiktoken(parts));
-  Report report;
-  report.section("training")
-      .add("text", chunks.bytes(), format_bytes(chunks.bytes()))
-      .add("different pieces", static_cast<int64_t>(counts.size()))
-      .add("ids", static_cast<int64_t>(tokenizer.size()))
-      .add("merges", static_cast<int64_t>(parts.merges.size()))
-      .add("counting seconds", counted,
-           format("{:.2f} ({:.0f} MB/s)", counted,
-                  static_cast<double>(chunks.bytes()) / counted / 1e6))
-      .add("merging seconds", trained, format("{:.2f}", trained))
-      .add("hash", tokenizer.hash())
-      .add("written to", output.string());
-  std::cout << report.text();
-}
-
-void add_training(Arguments& command, TrainOptions& options) {
-  Arguments training = command.subcommand(
-      "train",
-      "learn a byte-level BPE from texts; writes DIR/tokenizer.json and DIR/tokenizer.tiktoken",
-      [&options] { train(options); });
-  training.option("files", options.files, "the texts", {.shown = "FILE...", .required = true});
-  training.option("--vocab-size", options.vocab_size, "ids, with the 256 bytes and added tokens",
-                  {.shown = "N", .required = true, .range = {{256, 1 << 21}}});
-  training.option("--output", options.output, "where to write", {.shown = "DIR", .required = true});
-  training.option("--pattern", options.pattern, "how text is cut: gpt2 (default), cl100k or o200k",
-                  {.shown = "NAME"});
-  training.option(
-      "--added", options.added,
-      "an added token such as <|endoftext|>, which also parts documents; repeat for several",
-      {.shown = "TEXT"});
-  training.option("--min-count", options.min_count, "rarer pairs do not merge",
-                  {.shown = "N", .range = {{1, 1 << 30}}});
-  training.option("--tie-break", options.tie_break,
-                  "of pairs with one count: smaller-ids (HF tokenizers) or greater-bytes (cs336)",
-                  {.shown = "RULE"});
-  training.option("--threads", options.threads,
-                  "for counting; the result is the same for any number",
-                  {.shown = "N", .range = {{1, 1024}}});
-}
-
 void add_common(Arguments& arguments, Options& options) {
   arguments.option("--tokenizer", options.tokenizer,
                    "tokenizer.json, NAME.tiktoken, or a directory with tokenizer.json or "
@@ -295,9 +153,9 @@ void add_common(Arguments& arguments, Options& options) {
 
 int run_tokenizer(const std::vector<std::string>& arguments) {
   Options options;
-  TrainOptions training;
+  TrainTokenizerOptions training;
   Arguments command("shoal tokenizer", "Text to token ids and back.");
-  add_training(command, training);
+  add_tokenizer_training(command, training);
   Arguments encoding = command.subcommand(
       "encode", "print the ids of a text, one per line; it need not be valid UTF-8",
       [&] { encode(options); });

@@ -54,3 +54,31 @@ expect_exit 2 "$shoal" tokenizer train --vocab-size 300 --output "$scratch/text/
 expect_text "$scratch/err" '--output is '
 expect_exit 0 "$shoal" bench tokenizer --tokenizer "$scratch/mine" "$SHOAL_SOURCE_DIR/README.md"
 expect_text "$scratch/out" '^tokenizer.warm_mb_s [0-9.]+$'
+
+# Closed lists: characters as nanoGPT numbers them, words without the white space between them; bytes need no file.
+printf 'b a\nab \303\251' >"$scratch/letters"
+expect_exit 0 "$shoal" tokenizer train --kind character --output "$scratch/characters" "$scratch/letters"
+expect_exit 0 "$shoal" tokenizer encode --tokenizer "$scratch/characters" "$scratch/letters"
+[ "$(tr '\n' ' ' <"$scratch/out")" = '3 1 2 0 2 3 1 4 ' ] || fail 'character ids'
+cp "$scratch/out" "$scratch/ids"
+expect_exit 0 "$shoal" tokenizer decode --tokenizer "$scratch/characters" "$scratch/ids"
+cmp "$scratch/out" "$scratch/letters" || fail 'characters do not give the text back'
+printf 'abc' >"$scratch/more"
+expect_exit 3 "$shoal" tokenizer encode --tokenizer "$scratch/characters" "$scratch/more"
+expect_text "$scratch/err" "'c' is none of the 5 characters"
+printf 'to be or  not\nto be' >"$scratch/words.txt"
+expect_exit 0 "$shoal" tokenizer train --kind word --added '<|endoftext|>' --output "$scratch/words" "$scratch/words.txt"
+expect_exit 0 "$shoal" tokenizer encode --tokenizer "$scratch/words" "$scratch/words.txt"
+[ "$(tr '\n' ' ' <"$scratch/out")" = '3 0 2 1 3 0 ' ] || fail 'word ids'
+expect_exit 0 "$shoal" tokenizer info --tokenizer "$scratch/words"
+expect_text "$scratch/out" '<\|endoftext\|> +4'
+printf 'a\xff' >"$scratch/bytes"
+expect_exit 0 "$shoal" tokenizer encode --tokenizer byte "$scratch/bytes"
+[ "$(tr '\n' ' ' <"$scratch/out")" = '97 255 ' ] || fail 'byte ids'
+expect_exit 3 "$shoal" tokenizer train --kind character --output "$scratch/characters" "$scratch/bytes"
+expect_text "$scratch/err" 'byte 0xff, which is no UTF-8'
+expect_exit 2 "$shoal" tokenizer train --kind syllable --output "$scratch/characters" "$scratch/letters"
+expect_text "$scratch/err" "--kind is 'syllable'"
+echo '{"shoal_tokenizer": "character", "symbols": ["ab"]}' >"$scratch/damaged.json"
+expect_exit 3 "$shoal" tokenizer info --tokenizer "$scratch/damaged.json"
+expect_text "$scratch/err" "symbol 0, 'ab', is not one character"

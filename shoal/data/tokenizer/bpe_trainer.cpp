@@ -6,6 +6,7 @@
 
 #include "shoal/core/error.h"
 #include "shoal/data/tokenizer/readers.h"
+#include "shoal/data/tokenizer/unicode.h"
 
 namespace shoal::data {
 namespace {
@@ -214,6 +215,35 @@ class Trainer {
 };
 
 }  // namespace
+
+TokenizerParts list_symbols(const PieceCounts& counts,
+                            Pattern pattern,
+                            const std::vector<std::string>& added) {
+  std::vector<std::string_view> symbols;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const std::string_view piece = counts.piece(i);
+    const char* const end = piece.data() + piece.size();
+    if (pattern == Pattern::kWord && read_rune(piece.data(), end).kind == CharClass::kSpace)
+      continue;
+    for (const char* at = piece.data(); at != end;) {
+      const Rune rune = read_rune(at, end);
+      if (rune.bytes == 1 && static_cast<unsigned char>(*at) >= 0x80U)
+        throw DataError(
+            format("the text has the byte {:#04x}, which is no UTF-8: use the byte tokenizer",
+                   static_cast<unsigned char>(*at)));
+      at += rune.bytes;
+    }
+    symbols.push_back(piece);
+  }
+  std::sort(symbols.begin(), symbols.end());
+  TokenizerParts parts;
+  parts.closed = true;
+  parts.pattern = pattern;
+  TokenId id = 0;
+  for (const std::string_view symbol : symbols) parts.vocabulary.add(id++, symbol);
+  for (const std::string& text : added) parts.added.push_back({id++, text, true});
+  return parts;
+}
 
 TokenizerParts train_bpe(const PieceCounts& counts, const BpeTrainOptions& options) {
   return Trainer(counts, options).train();

@@ -34,4 +34,11 @@ struct BpeTrainOptions {
 // bytes and added tokens.
 TokenizerParts train_bpe(const PieceCounts& counts, const BpeTrainOptions& options);
 
+// A closed list of the characters or words (`pattern`) that were counted, in the order of their bytes:
+// for characters that of their code points. DataError when there are too many, or bytes that are no
+// characters.
+TokenizerParts list_symbols(const PieceCounts& counts,
+                            Pattern pattern,
+                            const std::vector<std::string>& added);
+
 }  // namespace shoal::data

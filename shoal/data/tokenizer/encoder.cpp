@@ -2,6 +2,10 @@
 
 #include <array>
 
+#include "shoal/core/error.h"
+#include "shoal/data/tokenizer/readers.h"
+#include "shoal/data/tokenizer/unicode.h"
+
 namespace shoal::data {
 namespace {
 
@@ -81,11 +85,19 @@ void Encoder::encode_piece(const char* at,
 }
 
 void Encoder::merge_piece(std::string_view piece, std::vector<TokenId>& ids) {
-  if (tokenizer_->ignore_merges()) {
+  if (tokenizer_->ignore_merges() || tokenizer_->closed()) {
     if (const auto whole = tokenizer_->vocabulary().find(piece)) {
       ids.push_back(*whole);
       return;
     }
+  }
+  if (tokenizer_->closed()) {
+    const bool space =
+        read_rune(piece.data(), piece.data() + piece.size()).kind == CharClass::kSpace;
+    if (tokenizer_->pattern() == Pattern::kWord && space) return;  // only parts the words
+    throw DataError(format("'{}' is none of the {} {}s of this tokenizer",
+                           printable_of_bytes(piece.substr(0, 60)), tokenizer_->vocabulary().size(),
+                           pattern_name(tokenizer_->pattern())));
   }
   tokenizer_->bpe().encode(piece, scratch_, ids);
 }

@@ -274,6 +274,49 @@ TokenizerParts parts_of_tokenizer_json(std::string_view json) {
   return parts;
 }
 
+bool is_symbol_json(std::string_view json) {
+  const size_t key = json.substr(0, 200).find("\"shoal_tokenizer\"");
+  return key != std::string_view::npos && json.find_first_not_of(" \t\r\n{") == key;
+}
+
+TokenizerParts parts_of_symbol_json(std::string_view json) {
+  simdjson::padded_string text(json);
+  simdjson::dom::parser parser;
+  const Fields root(parse(parser, text), "tokenizer");
+  const std::string kind = root.text("shoal_tokenizer");
+  if (kind != "character" && kind != "word")
+    throw DataError(format("shoal_tokenizer is '{}', but must be character or word", kind));
+  TokenizerParts parts;
+  parts.closed = true;
+  parts.pattern = *pattern_named(kind);
+  TokenId id = 0;
+  for (const element symbol : root.list("symbols")) {
+    std::string_view bytes;
+    if (symbol.get(bytes) != simdjson::SUCCESS)
+      throw DataError(format("symbol {} is not a text", id));
+    const char* const end = bytes.data() + bytes.size();
+    if (bytes.empty() || next_piece(parts.pattern, bytes.data(), end) != end)
+      throw DataError(format("symbol {}, '{}', is not one {}", id, bytes.substr(0, 60), kind));
+    parts.vocabulary.add(id++, bytes);
+  }
+  if (id == 0) throw DataError("there are no symbols");
+  parts.added = read_added(root);
+  check_added_ids(parts);
+  return parts;
+}
+
+TokenizerParts byte_parts() {
+  TokenizerParts parts;
+  parts.closed = true;
+  parts.pattern = Pattern::kByte;
+  for (TokenId id = 0; id < 256; ++id) {
+    const char byte = static_cast<char>(id);
+    parts.vocabulary.add(id, {&byte, 1});
+  }
+  parts.added = {{256, "<|endoftext|>", true}};
+  return parts;
+}
+
 TokenizerParts parts_of_gpt2_files(std::string_view encoder_json, std::string_view vocab_bpe) {
   simdjson::padded_string text(encoder_json);
   simdjson::dom::parser parser;

@@ -47,13 +47,15 @@ TokenizerParts read_ranks(const fs::path& path, std::optional<Pattern> pattern) 
 }
 
 TokenizerParts read_parts(const fs::path& path, std::optional<Pattern> pattern) {
+  if (path == "byte") return byte_parts();
   if (fs::is_directory(path)) {
     if (fs::exists(path / "tokenizer.json")) return read_parts(path / "tokenizer.json", pattern);
     return parts_of_gpt2_files(read_file(path / "encoder.json", kMaxTokenizerBytes),
                                read_file(path / "vocab.bpe", kMaxTokenizerBytes));
   }
   if (path.extension() == ".tiktoken") return read_ranks(path, pattern);
-  return parts_of_tokenizer_json(read_file(path, kMaxTokenizerBytes));
+  const std::string json = read_file(path, kMaxTokenizerBytes);
+  return is_symbol_json(json) ? parts_of_symbol_json(json) : parts_of_tokenizer_json(json);
 }
 
 }  // namespace

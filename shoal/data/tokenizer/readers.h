@@ -22,6 +22,14 @@ TokenizerParts parts_of_gpt2_files(std::string_view encoder_json, std::string_vi
 // "base64 rank" lines. Neither the pattern nor the added tokens are in such a file.
 TokenizerParts parts_of_tiktoken(std::string_view lines);
 
+// Our own: {"shoal_tokenizer": "character", "symbols": ["\n", " ", "!"], "added_tokens": [...]}, and the
+// same for words. Ids are places in the list; those of added tokens follow.
+bool is_symbol_json(std::string_view json);
+TokenizerParts parts_of_symbol_json(std::string_view json);
+
+// All 256 bytes, and <|endoftext|> behind them.
+TokenizerParts byte_parts();
+
 // GPT-2's way to write bytes as printable characters: "Ġthe" stands for " the". DataError for text
 // with other characters.
 std::string bytes_of_printable(std::string_view text);

@@ -212,6 +212,12 @@ const char* next_o200k(T& text, const char* at) {
 }
 
 template <class T>
+const char* next_word(T& text, const char* at) {
+  const bool space = is_space(text.rune(at).kind);
+  return text.skip(at, [space](CharClass kind) { return is_space(kind) == space; });
+}
+
+template <class T>
 const char* next_of(Pattern pattern, T& text, const char* at, const char* end) {
   switch (pattern) {
     case Pattern::kNone:
@@ -226,6 +232,12 @@ const char* next_of(Pattern pattern, T& text, const char* at, const char* end) {
       return next_cl100k(text, at, 1);
     case Pattern::kO200k:
       return next_o200k(text, at);
+    case Pattern::kByte:
+      return at + 1;
+    case Pattern::kCharacter:
+      return at + text.rune(at).bytes;
+    case Pattern::kWord:
+      return next_word(text, at);
   }
   SHOAL_CHECK(false, "no pattern {}", static_cast<int>(pattern));
 }
@@ -241,7 +253,7 @@ constexpr std::string_view kO200kRegex =
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
     R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
-constexpr std::array<Known, 6> kKnown = {{
+constexpr std::array<Known, 9> kKnown = {{
     {Pattern::kNone, "none", ""},
     {Pattern::kGpt2, "gpt2",
      R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)"},
@@ -252,6 +264,9 @@ constexpr std::array<Known, 6> kKnown = {{
     {Pattern::kCl100kOne, "cl100k, one digit",
      R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"},
     {Pattern::kO200k, "o200k", kO200kRegex},
+    {Pattern::kByte, "byte", ""},
+    {Pattern::kCharacter, "character", ""},
+    {Pattern::kWord, "word", ""},
 }};
 
 }  // namespace

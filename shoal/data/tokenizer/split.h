@@ -24,6 +24,9 @@ enum class Pattern {
   kCl100kTwo,  // up to two digits: nanochat
   kCl100kOne,  // each digit alone: Qwen 2
   kO200k,      // o200k_base
+  kByte,       // each byte alone
+  kCharacter,  // each character alone
+  kWord,       // what stands between white space, and the white space
 };
 
 std::string_view pattern_name(Pattern pattern);

@@ -61,6 +61,7 @@ MergeTable table_of_ranks(const Vocabulary& vocabulary) {
 }
 
 Bpe bpe_of(const TokenizerParts& parts) {
+  if (parts.closed) return {{}, MergeTable(0)};
   return {byte_tokens_of(parts.vocabulary),
           parts.ranks_are_ids ? table_of_ranks(parts.vocabulary) : table_of_list(parts)};
 }
@@ -74,7 +75,8 @@ std::string hash_of(const TokenizerParts& parts) {
   add_text("shoal bpe tokenizer 1");
   add_text(kUnicodeVersion);
   add_text(pattern_name(parts.pattern));
-  hash.add_number((parts.ranks_are_ids ? 1 : 0) + (parts.ignore_merges ? 2 : 0));
+  hash.add_number((parts.ranks_are_ids ? 1 : 0) + (parts.ignore_merges ? 2 : 0) +
+                  (parts.closed ? 4 : 0));
   // Files may or may not list the added tokens in the vocabulary too: that decides nothing.
   std::map<TokenId, std::string_view> added;
   for (const AddedToken& token : parts.added) added.emplace(token.id, token.text);
@@ -97,6 +99,7 @@ std::string hash_of(const TokenizerParts& parts) {
 Tokenizer::Tokenizer(TokenizerParts parts)
     : pattern_(parts.pattern),
       ignore_merges_(parts.ignore_merges),
+      closed_(parts.closed),
       added_(parts.added),
       bpe_(bpe_of(parts)),
       size_(parts.vocabulary.id_limit()),
@@ -126,6 +129,7 @@ std::string Tokenizer::decode(std::span<const TokenId> ids) const {
   for (const TokenId id : ids) {
     const std::string_view bytes = bytes_of(id);
     if (bytes.empty()) throw DataError(format("id {} is no token of this tokenizer", id));
+    if (pattern_ == Pattern::kWord && !text.empty()) text += ' ';
     text += bytes;
   }
   return text;

@@ -1,5 +1,5 @@
-// tokenizer.h -- a byte-level BPE tokenizer as its files describe it. Immutable, shared by threads;
-// encoder.h turns text into ids.
+// tokenizer.h -- a tokenizer as its files describe it: byte-level BPE, or a closed list of bytes,
+// characters or words. Immutable, shared by threads; encoder.h turns text into ids.
 //
 //   const auto tokenizer = read_tokenizer("gpt2/tokenizer.json");
 //   tokenizer->decode(ids)
@@ -29,6 +29,8 @@ struct TokenizerParts {
   bool ranks_are_ids = false;
   // A piece that is a token as a whole is that token, whatever the merges say (Llama 3).
   bool ignore_merges = false;
+  // Every piece is a token as a whole, and what is none cannot be encoded: characters, words.
+  bool closed = false;
   std::vector<AddedToken> added;
 };
 
@@ -42,6 +44,7 @@ class Tokenizer {
   [[nodiscard]] const Bpe& bpe() const { return bpe_; }
   [[nodiscard]] const AddedTokens& added() const { return added_; }
   [[nodiscard]] bool ignore_merges() const { return ignore_merges_; }
+  [[nodiscard]] bool closed() const { return closed_; }
 
   // One more than the largest id: the size a model's embedding needs.
   [[nodiscard]] size_t size() const { return size_; }
@@ -60,13 +63,15 @@ class Tokenizer {
   Pattern pattern_;
   Vocabulary vocabulary_;
   bool ignore_merges_;
+  bool closed_;
   AddedTokens added_;
   Bpe bpe_;
   size_t size_ = 0;
   std::string hash_;
 };
 
-// tokenizer.json, NAME.tiktoken, or a directory with tokenizer.json, or encoder.json and vocab.bpe.
+// tokenizer.json, NAME.tiktoken, a directory with tokenizer.json, or encoder.json and vocab.bpe; or the
+// word "byte" for the tokenizer that needs no file.
 // DataError says what is wrong with a file and where; nothing in it is trusted. The pattern is asked
 // for where neither the file nor its name tells it (.tiktoken).
 std::shared_ptr<const Tokenizer> read_tokenizer(const std::filesystem::path& path,

@@ -99,6 +99,20 @@ std::string to_tokenizer_json(const TokenizerParts& parts) {
       parts.ignore_merges, vocab, merges);
 }
 
+std::string to_symbol_json(const TokenizerParts& parts) {
+  SHOAL_CHECK(parts.closed, "only a closed list of symbols can be written so");
+  ordered_json symbols = ordered_json::array();
+  for (TokenId id = 0; id < parts.vocabulary.id_limit(); ++id)
+    symbols.push_back(parts.vocabulary.bytes_of(id));
+  ordered_json added = ordered_json::array();
+  for (const AddedToken& token : parts.added)
+    added.push_back({{"id", token.id}, {"content", token.text}, {"special", token.special}});
+  const ordered_json root = {{"shoal_tokenizer", pattern_name(parts.pattern)},
+                             {"symbols", symbols},
+                             {"added_tokens", added}};
+  return root.dump(1) + "\n";
+}
+
 std::string to_tiktoken(const TokenizerParts& parts) {
   std::string lines;
   size_t rank = 0;
