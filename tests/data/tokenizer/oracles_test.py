@@ -182,6 +182,25 @@ def check_oracles(scratch):
         compare(f"HF {name}, corpora", corpora, ours, theirs)
 
 
+def check_ignore_merges(scratch):
+    """Llama 3's rule, on GPT-2's vocabulary with every third merge taken away: most long tokens are then reached by no merge."""
+    from tokenizers import Tokenizer
+    tokenizer = json.loads(VOCABULARIES["gpt2"].read_text())
+    merges = [m for i, m in enumerate(tokenizer["model"]["merges"]) if i % 3 != 2]
+    texts = list(random_strings(5000, seed=5)) + (DATA / "corpora" / "wikitext2_valid.txt").read_text().split("\n")
+    lists = []
+    for ignore in (False, True):
+        tokenizer["model"] |= {"merges": merges, "ignore_merges": ignore, "type": "BPE"}
+        file = pathlib.Path(scratch) / f"ignore_{ignore}.json"
+        file.write_text(json.dumps(tokenizer))
+        hf = Tokenizer.from_file(str(file))
+        hf.encode_special_tokens = True
+        compare(f"HF, ignore_merges {ignore}", texts, lambda batch, file=file: our_ids(file, batch),
+                lambda batch, hf=hf: [e.ids for e in hf.encode_batch(batch, add_special_tokens=False)])
+        lists.append(our_ids(file, texts))
+    check(lists[0] != lists[1], "ignore_merges changes something")
+
+
 def main():
     if not DATA.exists():
         print(f"skipped: no corpora at {DATA} (SHOAL_TEST_DATA)")
@@ -196,6 +215,7 @@ def main():
         except ImportError as missing:
             print(f"not compared with tiktoken and HF tokenizers: {missing} (tools/deps.sh check)")
         else:
+            check_ignore_merges(scratch)
             check_oracles(scratch)
     print("all equal" if not failures else f"{len(failures)} differences")
     return 1 if failures else 0
