@@ -1,5 +1,7 @@
 #include "app/report.h"
 
+#include <nlohmann/json.hpp>
+
 #include "shoal/core/format.h"
 
 namespace shoal::app {
@@ -14,17 +16,23 @@ std::string to_shown(const nlohmann::ordered_json& value) {
   return text;
 }
 
+template <class Variant>
+nlohmann::ordered_json to_json(const Variant& value) {
+  return std::visit([](const auto& held) { return nlohmann::ordered_json(held); }, value);
+}
+
 }  // namespace
 
 Report::Section& Report::Section::add(const std::string& name,
-                                      nlohmann::ordered_json value,
+                                      const Value& value,
                                       const std::string& shown) {
-  std::string text = shown.empty() ? to_shown(value) : shown;
-  facts_.push_back({name, std::move(value), std::move(text)});
+  facts_.push_back({name, value, shown.empty() ? Report::shown(value) : shown});
   return *this;
 }
 
 Report::Section& Report::section(const std::string& name) { return sections_.emplace_back(name); }
+
+std::string Report::shown(const Value& value) { return to_shown(to_json(value.value_)); }
 
 std::string Report::text() const {
   std::string text;
@@ -38,7 +46,8 @@ std::string Report::text() const {
 std::string Report::json() const {
   nlohmann::ordered_json root = nlohmann::ordered_json::object();
   for (const Section& section : sections_) {
-    for (const auto& fact : section.facts_) root[section.name_][fact.name] = fact.value;
+    for (const auto& fact : section.facts_)
+      root[section.name_][fact.name] = to_json(fact.value.value_);
   }
   return root.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

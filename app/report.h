@@ -6,32 +6,54 @@
 //   report.json()   // {"host": {"name": "n1", "cores": 2}}
 #pragma once
 
+#include <concepts>
+#include <cstdint>
 #include <deque>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
-
-#include <nlohmann/json.hpp>
 
 namespace shoal::app {
 
 class Report {
  public:
+  // A fact as it goes into JSON. Made of the types of this language, so that their users need not
+  // compile a JSON library.
+  class Value {
+   public:
+    Value(bool value) : value_(value) {}                      // NOLINT(google-explicit-constructor)
+    Value(double value) : value_(value) {}                    // NOLINT(google-explicit-constructor)
+    Value(const char* value) : value_(std::string(value)) {}  // NOLINT(google-explicit-constructor)
+    Value(std::string value) : value_(std::move(value)) {}    // NOLINT(google-explicit-constructor)
+    Value(std::vector<std::string> value)                     // NOLINT(google-explicit-constructor)
+        : value_(std::move(value)) {}
+    Value(std::initializer_list<double> value)  // NOLINT(google-explicit-constructor)
+        : value_(std::vector<double>(value)) {}
+    template <std::integral Number>
+    Value(Number value)
+        : value_(static_cast<int64_t>(value)) {}  // NOLINT(google-explicit-constructor)
+
+   private:
+    friend class Report;
+
+    std::variant<bool, int64_t, double, std::string, std::vector<std::string>, std::vector<double>>
+        value_;
+  };
+
   class Section {
    public:
     explicit Section(std::string name) : name_(std::move(name)) {}
 
     // `value` as it goes into JSON; `shown` if people should read it differently.
-    Section& add(const std::string& name,
-                 nlohmann::ordered_json value,
-                 const std::string& shown = "");
+    Section& add(const std::string& name, const Value& value, const std::string& shown = "");
 
    private:
     friend class Report;
 
     struct Fact {
       std::string name;
-      nlohmann::ordered_json value;
+      Value value;
       std::string shown;
     };
 
@@ -41,10 +63,12 @@ class Report {
 
   Section& section(const std::string& name);  // stays where it is while others are added
 
-  [[nodiscard]] std::string text() const;
+  [[nodiscard]] std::string text() const;  // a list as "a, b", a truth as yes or no
   [[nodiscard]] std::string json() const;
 
  private:
+  static std::string shown(const Value& value);
+
   std::deque<Section> sections_;
 };
 

@@ -24,6 +24,8 @@ function(shoal_test name)
     # GoogleMock's headers take longer to compile than most tests: once, for all of them. Behind a precompiled header
     # g++ 12 forgets which code is the standard library's, and warns of things in std::string that are not there.
     target_compile_options(${name} PRIVATE -Wno-array-bounds -Wno-maybe-uninitialized -Wno-stringop-overflow)
+    # What is tested is optimized; the tests themselves only have to compile soon.
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
     get_property(owner GLOBAL PROPERTY SHOAL_TEST_HEADERS)
     if(owner)
       target_precompile_headers(${name} REUSE_FROM ${owner})

@@ -2,31 +2,52 @@
 
 #include <sodium.h>
 
-#include <nlohmann/json.hpp>
-
 #include "shoal/core/error.h"
 #include "shoal/data/tokenizer/readers.h"
 
 namespace shoal::data {
 namespace {
 
-using nlohmann::ordered_json;
-
-ordered_json byte_level(bool splits) {
-  return {{"type", "ByteLevel"},
-          {"add_prefix_space", false},
-          {"trim_offsets", true},
-          {"use_regex", splits}};
+// A text as JSON writes it. Everything beyond ASCII stays as it is.
+std::string json_text(std::string_view text) {
+  std::string out = "\"";
+  for (const char letter : text) {
+    if (letter == '"' || letter == '\\') {
+      out += '\\';
+      out += letter;
+    } else if (static_cast<unsigned char>(letter) < 0x20U) {
+      out += format("\\u{:04x}", static_cast<unsigned char>(letter));
+    } else {
+      out += letter;
+    }
+  }
+  return out + '"';
 }
 
-ordered_json pre_tokenizer_of(Pattern pattern) {
+std::string byte_level(bool splits) {
+  return format(
+      R"({{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": {}}})",
+      splits);
+}
+
+std::string pre_tokenizer_of(Pattern pattern) {
   if (pattern == Pattern::kGpt2 || pattern == Pattern::kNone)
     return byte_level(pattern == Pattern::kGpt2);
-  const ordered_json split = {{"type", "Split"},
-                              {"pattern", {{"Regex", regex_of_pattern(pattern)}}},
-                              {"behavior", "Isolated"},
-                              {"invert", false}};
-  return {{"type", "Sequence"}, {"pretokenizers", {split, byte_level(false)}}};
+  return format(
+      R"({{"type": "Sequence", "pretokenizers": [{{"type": "Split", "pattern": {{"Regex": {}}}, "behavior": "Isolated", )"
+      R"("invert": false}}, {}]}})",
+      json_text(regex_of_pattern(pattern)), byte_level(false));
+}
+
+std::string added_of(const TokenizerParts& parts) {
+  std::string list;
+  for (const AddedToken& token : parts.added) {
+    list += format(
+        R"({}{{"id": {}, "content": {}, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, )"
+        R"("special": {}}})",
+        list.empty() ? "" : ", ", token.id, json_text(token.text), token.special);
+  }
+  return "[" + list + "]";
 }
 
 std::string base64_of(std::string_view bytes) {
@@ -42,25 +63,15 @@ std::string base64_of(std::string_view bytes) {
 std::string to_tokenizer_json(const TokenizerParts& parts) {
   SHOAL_CHECK(!parts.ranks_are_ids,
               "a tokenizer without a list of merges cannot be written as tokenizer.json");
-  const auto quoted = [](const std::string& text) { return ordered_json(text).dump(); };
   const auto printable = [&](TokenId id) {
-    return quoted(printable_of_bytes(parts.vocabulary.bytes_of(id)));
+    return json_text(printable_of_bytes(parts.vocabulary.bytes_of(id)));
   };
-  ordered_json added = ordered_json::array();
-  // Line by line: the library's ordered objects look through all their keys for every new one.
   std::string vocab;
   const auto add_token = [&](const std::string& text, TokenId id) {
     vocab += format("{}\n   {}: {}", vocab.empty() ? "" : ",", text, id);
   };
   for (const AddedToken& token : parts.added) {
-    added.push_back({{"id", token.id},
-                     {"content", token.text},
-                     {"single_word", false},
-                     {"lstrip", false},
-                     {"rstrip", false},
-                     {"normalized", false},
-                     {"special", token.special}});
-    if (!parts.vocabulary.has(token.id)) add_token(quoted(token.text), token.id);
+    if (!parts.vocabulary.has(token.id)) add_token(json_text(token.text), token.id);
   }
   for (TokenId id = 0; id < parts.vocabulary.id_limit(); ++id) {
     if (parts.vocabulary.has(id)) add_token(printable(id), id);
@@ -95,22 +106,19 @@ std::string to_tokenizer_json(const TokenizerParts& parts) {
  }}
 }}
 )",
-      added.dump(), pre_tokenizer_of(parts.pattern).dump(), byte_level(true).dump(),
-      parts.ignore_merges, vocab, merges);
+      added_of(parts), pre_tokenizer_of(parts.pattern), byte_level(true), parts.ignore_merges,
+      vocab, merges);
 }
 
 std::string to_symbol_json(const TokenizerParts& parts) {
   SHOAL_CHECK(parts.closed, "only a closed list of symbols can be written so");
-  ordered_json symbols = ordered_json::array();
+  std::string symbols;
   for (TokenId id = 0; id < parts.vocabulary.id_limit(); ++id)
-    symbols.push_back(parts.vocabulary.bytes_of(id));
-  ordered_json added = ordered_json::array();
-  for (const AddedToken& token : parts.added)
-    added.push_back({{"id", token.id}, {"content", token.text}, {"special", token.special}});
-  const ordered_json root = {{"shoal_tokenizer", pattern_name(parts.pattern)},
-                             {"symbols", symbols},
-                             {"added_tokens", added}};
-  return root.dump(1) + "\n";
+    symbols +=
+        format("{}\n  {}", symbols.empty() ? "" : ",", json_text(parts.vocabulary.bytes_of(id)));
+  return format(
+      "{{\n \"shoal_tokenizer\": \"{}\",\n \"symbols\": [{}\n ],\n \"added_tokens\": {}\n}}\n",
+      pattern_name(parts.pattern), symbols, added_of(parts));
 }
 
 std::string to_tiktoken(const TokenizerParts& parts) {
