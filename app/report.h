@@ -22,17 +22,16 @@ class Report {
   // compile a JSON library.
   class Value {
    public:
-    Value(bool value) : value_(value) {}                      // NOLINT(google-explicit-constructor)
-    Value(double value) : value_(value) {}                    // NOLINT(google-explicit-constructor)
-    Value(const char* value) : value_(std::string(value)) {}  // NOLINT(google-explicit-constructor)
-    Value(std::string value) : value_(std::move(value)) {}    // NOLINT(google-explicit-constructor)
-    Value(std::vector<std::string> value)                     // NOLINT(google-explicit-constructor)
-        : value_(std::move(value)) {}
-    Value(std::initializer_list<double> value)  // NOLINT(google-explicit-constructor)
-        : value_(std::vector<double>(value)) {}
+    // NOLINTBEGIN(google-explicit-constructor)
+    Value(bool value) : value_(value) {}
+    Value(double value) : value_(value) {}
+    Value(const char* value) : value_(std::string(value)) {}
+    Value(std::string value) : value_(std::move(value)) {}
+    Value(std::vector<std::string> value) : value_(std::move(value)) {}
+    Value(std::initializer_list<double> value) : value_(std::vector<double>(value)) {}
     template <std::integral Number>
-    Value(Number value)
-        : value_(static_cast<int64_t>(value)) {}  // NOLINT(google-explicit-constructor)
+    Value(Number value) : value_(static_cast<int64_t>(value)) {}
+    // NOLINTEND(google-explicit-constructor)
 
    private:
     friend class Report;

@@ -23,7 +23,8 @@ std::shared_ptr<const Tokenizer> read(std::string_view bytes) {
   } catch (const shoal::DataError&) {
   }
   try {
-    if (is_symbol_json(bytes)) return std::make_shared<const Tokenizer>(parts_of_symbol_json(bytes));
+    if (is_symbol_json(bytes))
+      return std::make_shared<const Tokenizer>(parts_of_symbol_json(bytes));
     return std::make_shared<const Tokenizer>(parts_of_tiktoken(bytes));
   } catch (const shoal::DataError&) {
     return nullptr;
