@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "shoal/core/error.h"
+#include "shoal/data/tokenizer/unicode.h"
 
 #include "tests/data/tokenizer/small_tokenizer.h"
 #include "tests/support/error_text.h"
@@ -87,6 +88,32 @@ TEST(Encoder, AnyBytesComeBack) {
     const std::string text = random_bytes_text(random, 60);
     ASSERT_EQ(encoder.tokenizer().decode(ids_of(encoder, text)), text);
     ASSERT_EQ(encoder.tokenizer().decode(ids_of(encoder, text, AddedIn::kAsTokens)), text);
+  }
+}
+
+std::string utf8_of(uint32_t code_point) {
+  if (code_point < 0x80) return {static_cast<char>(code_point)};
+  const unsigned more = code_point < 0x800 ? 1 : code_point < 0x10000 ? 2 : 3;
+  const std::array<unsigned, 4> lead = {0, 0xC0, 0xE0, 0xF0};
+  std::string bytes = {static_cast<char>(lead[more] | code_point >> (6 * more))};
+  for (unsigned i = more; i-- > 0;)
+    bytes += static_cast<char>(0x80U | (code_point >> (6 * i) & 0x3FU));
+  return bytes;
+}
+
+// Surrogates included, which are no characters: their bytes come back one by one.
+TEST(Encoder, EveryCodePointComesBack) {
+  Encoder encoder(SmallTokenizer().read());
+  for (uint32_t first = 0; first < 0x110000; first += 64) {
+    std::string text;
+    for (uint32_t i = first; i < first + 64; ++i) {
+      const std::string bytes = utf8_of(i);
+      const bool surrogate = i >= 0xD800 && i < 0xE000;
+      const Rune rune = read_rune(bytes.data(), bytes.data() + bytes.size());
+      ASSERT_EQ(rune.bytes, surrogate ? 1 : static_cast<int>(bytes.size())) << i;
+      text += bytes + (i % 3 == 0 ? " the" : "");
+    }
+    ASSERT_EQ(encoder.tokenizer().decode(ids_of(encoder, text)), text) << first;
   }
 }
 

@@ -113,6 +113,12 @@ def random_strings(count, seed):
         yield "".join(parts)
 
 
+def every_code_point():
+    """Each one between letters, before a letter and behind a blank, a few hundred to a text."""
+    parts = [f"a{chr(c)}b {chr(c)} {chr(c)}C" for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+    return ["".join(parts[i:i + 256]) for i in range(0, len(parts), 256)]
+
+
 def tiktoken_encodings():
     import tiktoken
     from tiktoken.load import data_gym_to_mergeable_bpe_ranks, load_tiktoken_bpe
@@ -172,6 +178,7 @@ def check_oracles(scratch):
         ours = lambda batch, file=VOCABULARIES[name]: our_ids(file, batch)
         theirs = lambda batch, encoding=encoding: [encoding.encode_ordinary(text) for text in batch]
         compare(f"tiktoken {name}, random strings", texts, ours, theirs)
+        compare(f"tiktoken {name}, every code point", every_code_point(), ours, theirs)
         compare(f"tiktoken {name}, corpora", corpora, ours, theirs)
     for name, file in (("gpt2", VOCABULARIES["gpt2"]), ("dolma2", DATA / "dolma2" / "tokenizer.json")):
         hf = Tokenizer.from_file(str(file))
@@ -179,6 +186,8 @@ def check_oracles(scratch):
         ours = lambda batch, file=file: our_ids(file, batch)
         theirs = lambda batch, hf=hf: [e.ids for e in hf.encode_batch(batch, add_special_tokens=False)]
         compare(f"HF {name}, random strings", texts, ours, theirs)
+        if len(texts) >= 1_000_000:
+            compare(f"HF {name}, every code point", every_code_point(), ours, theirs)
         compare(f"HF {name}, corpora", corpora, ours, theirs)
 
 
