@@ -308,13 +308,11 @@ size_t next_pieces(Pattern pattern, const char* at, const char* end, std::span<c
   SHOAL_CHECK(ends.size() >= kFewestPlaces, "{} places for pieces are too few", ends.size());
   size_t count = 0;
   while (ends.size() - count >= kFewestPlaces && at != end) {
-    if (pattern == Pattern::kGpt2) {
-      const size_t found = split_ascii_gpt2(at, end, ends.subspan(count));
+    const size_t found = split_ascii(pattern, at, end, ends.subspan(count));
+    if (found > 0) {
       count += found;
-      if (found > 0) {
-        at = ends[count - 1];
-        continue;
-      }
+      at = ends[count - 1];
+      continue;
     }
     at = next_piece(pattern, at, end);
     ends[count++] = at;

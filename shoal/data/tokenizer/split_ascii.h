@@ -9,10 +9,12 @@
 #include <cstddef>
 #include <span>
 
+#include "shoal/data/tokenizer/split.h"
+
 namespace shoal::data {
 
-// Ends of some of the next pieces from `at`, which is where one begins. None when the text there is
+// Of Pattern::kGpt2 and kCl100k. Ends of some of the next pieces from `at`, which is where one begins. None when the text there is
 // not ASCII, ends soon, or there are fewer than kFewestPlaces.
-size_t split_ascii_gpt2(const char* at, const char* end, std::span<const char*> ends);
+size_t split_ascii(Pattern pattern, const char* at, const char* end, std::span<const char*> ends);
 
 }  // namespace shoal::data
