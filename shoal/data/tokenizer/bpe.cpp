@@ -16,12 +16,26 @@ static_assert(4 * kMaxTokens <= Merge::kNever >> kPlaceBits,
               "a rank and a place fit into one word");
 constexpr size_t kLongestPiece = size_t{1} << 31;
 
-// Compiled twice: the wide minimum that it lives on is not in every x86-64.
-__attribute__((target_clones("avx2", "default"))) uint32_t smallest(const uint32_t* words,
-                                                                    size_t count) {
+[[gnu::always_inline]] inline uint32_t smallest_of(const uint32_t* words, size_t count) {
   uint32_t best = ~uint32_t{0};
   for (size_t i = 0; i < count; ++i) best = std::min(best, words[i]);
   return best;
+}
+
+// Compiled twice: the wide minimum that it lives on is not in every x86-64. Chosen here and not by the
+// loader (target_clones), which would call instrumented code before ThreadSanitizer is ready.
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] uint32_t smallest_by_avx2(const uint32_t* words, size_t count) {
+  return smallest_of(words, count);
+}
+#endif
+
+uint32_t smallest(const uint32_t* words, size_t count) {
+#if defined(__x86_64__)
+  static const bool wide = __builtin_cpu_supports("avx2") != 0;
+  if (wide) return smallest_by_avx2(words, count);
+#endif
+  return smallest_of(words, count);
 }
 
 TokenId token_of(const std::array<TokenId, 256>& byte_tokens, char byte) {
