@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <iostream>
 
 #include <CLI/App.hpp>
@@ -47,6 +48,7 @@ const CLI::App& refuse_unknown_names(const CLI::App& command,
                                      const std::vector<std::string>& words) {
   const CLI::App* app = &command;
   for (const std::string& word : words) {
+    if (word == "--") break;  // what follows are no options
     const auto subcommands = app->get_subcommands(nullptr);
     if (word.starts_with("--")) {
       const std::string name = word.substr(0, word.find('='));
@@ -165,6 +167,14 @@ bool Arguments::parse(const std::vector<std::string>& words) {
     throw UsageError(
         format("{}: {} (see {} --help)", full_name(meant), e.what(), full_name(meant)));
   }
+}
+
+void make_output_directory(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error && std::filesystem::is_directory(path, error)) return;
+  throw UsageError(format("--output is '{}', which is no directory and cannot be made one: {}",
+                          path, error ? error.message() : "something else is there"));
 }
 
 }  // namespace shoal::app

@@ -73,4 +73,7 @@ class Arguments {
   std::unique_ptr<Parser> parser_;
 };
 
+// The directory that --output names, made if it is not there. UsageError when it cannot be.
+void make_output_directory(const std::string& path);
+
 }  // namespace shoal::app

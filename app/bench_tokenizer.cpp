@@ -1,6 +1,5 @@
 #include "app/bench_tokenizer.h"
 
-#include <algorithm>
 #include <iostream>
 #include <thread>
 
@@ -9,7 +8,6 @@
 #include "shoal/core/files.h"
 #include "shoal/core/units.h"
 #include "shoal/data/tokenizer/encoder.h"
-#include "shoal/data/tokenizer/piece_counts.h"
 
 #include "app/arguments.h"
 

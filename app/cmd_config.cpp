@@ -7,6 +7,7 @@
 #include "shoal/config/load.h"
 #include "shoal/config/print.h"
 #include "shoal/config/run_config.h"
+#include "shoal/core/limits.h"
 
 #include "app/arguments.h"
 
@@ -37,9 +38,9 @@ void add_check(Arguments& parent, Options& options) {
   check.option("file", options.file, "the config", {.shown = "FILE", .required = true});
   check.option("--set", options.sets, "change one key, after the file", {.shown = "KEY=VALUE"});
   check.option("--ranks", options.ranks, "also check it against this many ranks",
-               {.shown = "N", .range = {{1, config::kMaxRanks}}});
+               {.shown = "N", .range = {{1, kMaxRanks}}});
   check.option("--ranks-per-node", options.ranks_per_node, "of which so many share a node",
-               {.shown = "N", .range = {{1, config::kMaxRanks}}, .needs = "--ranks"});
+               {.shown = "N", .range = {{1, kMaxRanks}}, .needs = "--ranks"});
 }
 
 }  // namespace

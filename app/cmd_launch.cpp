@@ -23,14 +23,6 @@ std::vector<std::string> program_of(const std::vector<std::string>& words) {
   return command;
 }
 
-void make_output_directory(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (!error && std::filesystem::is_directory(path, error)) return;
-  throw UsageError(format("--output is '{}', which is no directory and cannot be made one: {}",
-                          path, error ? error.message() : "something else is there"));
-}
-
 }  // namespace
 
 int run_launch(const std::vector<std::string>& arguments) {

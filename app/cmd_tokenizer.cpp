@@ -2,13 +2,13 @@
 
 #include <array>
 #include <charconv>
-#include <cstdio>
 #include <iostream>
 #include <memory>
 #include <optional>
 
 #include "shoal/core/digest.h"
 #include "shoal/core/error.h"
+#include "shoal/core/files.h"
 #include "shoal/data/tokenizer/encoder.h"
 
 #include "app/arguments.h"
@@ -20,10 +20,12 @@ namespace {
 
 using data::TokenId;
 
+constexpr size_t kChunk = 1 << 20;
+
 struct Options {
   std::string tokenizer;
   std::optional<std::string> pattern;
-  std::optional<std::string> file;
+  std::string file = "-";
   bool added = false;
   bool count = false;
   bool json = false;
@@ -31,28 +33,15 @@ struct Options {
 
 std::shared_ptr<const data::Tokenizer> tokenizer_of(const Options& options) {
   if (!options.pattern) return data::read_tokenizer(options.tokenizer);
-  const auto pattern = data::pattern_named(*options.pattern);
-  if (!pattern) {
-    throw UsageError(
-        format("--pattern is '{}', but must be gpt2, cl100k or o200k", *options.pattern));
-  }
-  return data::read_tokenizer(options.tokenizer, pattern);
+  return data::read_tokenizer(options.tokenizer, pattern_option(*options.pattern));
 }
 
 // Calls `use` with one chunk after the other of the file, or of standard input.
 template <class Use>
-void read_chunks(const std::optional<std::string>& path, Use use) {
-  const bool from_input = !path || *path == "-";
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
-      from_input ? stdin : std::fopen(path->c_str(), "rb"),
-      from_input ? [](std::FILE*) { return 0; } : std::fclose);
-  if (!file) throw DataError(format("cannot open {}: {}", *path, describe_errno(errno)));
-  std::vector<char> buffer(1 << 20);
-  while (const size_t got = std::fread(buffer.data(), 1, buffer.size(), file.get()))
-    use(std::string_view(buffer.data(), got));
-  if (std::ferror(file.get()) != 0)
-    throw DataError(
-        format("cannot read {}: {}", path.value_or("standard input"), describe_errno(errno)));
+void read_chunks(const std::string& path, Use use) {
+  ChunkReader reader(path);
+  for (std::string chunk = reader.next(kChunk); !chunk.empty(); chunk = reader.next(kChunk))
+    use(chunk);
 }
 
 // The ids of a text of any length, a few at a time.
@@ -150,6 +139,14 @@ void add_common(Arguments& arguments, Options& options) {
 }
 
 }  // namespace
+
+data::Pattern pattern_option(const std::string& name) {
+  const auto pattern = data::pattern_named(name);
+  // Those without a regular expression are no patterns of a BPE.
+  if (!pattern || data::regex_of_pattern(*pattern).empty())
+    throw UsageError(format("--pattern is '{}', but must be gpt2, cl100k or o200k", name));
+  return *pattern;
+}
 
 int run_tokenizer(const std::vector<std::string>& arguments) {
   Options options;

@@ -16,9 +16,22 @@ std::string to_shown(const nlohmann::ordered_json& value) {
   return text;
 }
 
-template <class Variant>
-nlohmann::ordered_json to_json(const Variant& value) {
-  return std::visit([](const auto& held) { return nlohmann::ordered_json(held); }, value);
+nlohmann::ordered_json to_json(const Report::Named& named);
+
+template <class T>
+nlohmann::ordered_json to_json(const T& value) {
+  return value;
+}
+
+template <class... Types>
+nlohmann::ordered_json to_json(const std::variant<Types...>& value) {
+  return std::visit([](const auto& held) { return to_json(held); }, value);
+}
+
+nlohmann::ordered_json to_json(const Report::Named& named) {
+  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : named) object[name] = to_json(value);
+  return object;
 }
 
 }  // namespace

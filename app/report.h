@@ -11,6 +11,7 @@
 #include <deque>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -18,6 +19,9 @@ namespace shoal::app {
 
 class Report {
  public:
+  // An object of JSON: names and what they are.
+  using Named = std::vector<std::pair<std::string, std::variant<bool, std::string>>>;
+
   // A fact as it goes into JSON. Made of the types of this language, so that their users need not
   // compile a JSON library.
   class Value {
@@ -29,6 +33,7 @@ class Report {
     Value(std::string value) : value_(std::move(value)) {}
     Value(std::vector<std::string> value) : value_(std::move(value)) {}
     Value(std::initializer_list<double> value) : value_(std::vector<double>(value)) {}
+    Value(Named value) : value_(std::move(value)) {}
     template <std::integral Number>
     Value(Number value) : value_(static_cast<int64_t>(value)) {}
     // NOLINTEND(google-explicit-constructor)
@@ -36,7 +41,13 @@ class Report {
    private:
     friend class Report;
 
-    std::variant<bool, int64_t, double, std::string, std::vector<std::string>, std::vector<double>>
+    std::variant<bool,
+                 int64_t,
+                 double,
+                 std::string,
+                 std::vector<std::string>,
+                 std::vector<double>,
+                 Named>
         value_;
   };
 

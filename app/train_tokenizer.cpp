@@ -1,9 +1,8 @@
 #include "app/train_tokenizer.h"
 
-#include <cstdio>
 #include <filesystem>
 #include <iostream>
-#include <memory>
+#include <optional>
 
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
@@ -11,6 +10,7 @@
 #include "shoal/data/tokenizer/bpe_trainer.h"
 #include "shoal/data/tokenizer/writers.h"
 
+#include "app/cmd_tokenizer.h"
 #include "app/report.h"
 
 namespace shoal::app {
@@ -23,17 +23,11 @@ class FileChunks {
       : paths_(paths), separator_(separators.empty() ? "" : separators.front()) {}
 
   std::string next() {
-    while (next_path_ < paths_.size() || file_) {
-      if (!file_) open(paths_[next_path_++]);
-      std::string chunk(kChunk, '\0');
-      chunk.resize(std::fread(chunk.data(), 1, chunk.size(), file_.get()));
-      if (std::ferror(file_.get()) != 0)
-        throw DataError(
-            format("cannot read {}: {}", paths_[next_path_ - 1], describe_errno(errno)));
-      if (!chunk.empty()) {
-        bytes_ += static_cast<int64_t>(chunk.size());
-        return chunk;
-      }
+    while (file_ || next_path_ < paths_.size()) {
+      if (!file_) file_.emplace(paths_[next_path_++]);
+      std::string chunk = file_->next(kChunk);
+      bytes_ += static_cast<int64_t>(chunk.size());
+      if (!chunk.empty()) return chunk;
       file_.reset();
       if (!separator_.empty()) return separator_;
     }
@@ -45,35 +39,22 @@ class FileChunks {
  private:
   static constexpr size_t kChunk = 4 << 20;
 
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-
-  void open(const std::string& path) {
-    file_.reset(std::fopen(path.c_str(), "rb"));
-    if (!file_) throw DataError(format("cannot open {}: {}", path, describe_errno(errno)));
-  }
-
   const std::vector<std::string>& paths_;
   std::string separator_;
   size_t next_path_ = 0;
-  std::unique_ptr<std::FILE, Close> file_;
+  std::optional<ChunkReader> file_;
   int64_t bytes_ = 0;
 };
 
 data::BpeTrainOptions bpe_options_of(const TrainTokenizerOptions& options) {
   data::BpeTrainOptions train;
-  const auto pattern = data::pattern_named(options.pattern);
-  if (!pattern)
-    throw UsageError(
-        format("--pattern is '{}', but must be gpt2, cl100k or o200k", options.pattern));
   if (options.tie_break != "smaller-ids" && options.tie_break != "greater-bytes") {
     throw UsageError(
         format("--tie-break is '{}', but must be smaller-ids (as HF tokenizers) or greater-bytes "
                "(as cs336)",
                options.tie_break));
   }
-  train.pattern = *pattern;
+  train.pattern = pattern_option(options.pattern);
   train.vocab_size = static_cast<size_t>(options.vocab_size);
   train.added = options.added;
   train.min_count = static_cast<uint64_t>(options.min_count);
@@ -109,11 +90,7 @@ data::Pattern pattern_of(const TrainTokenizerOptions& options) {
 }
 
 void write_all(const std::filesystem::path& directory, const Learned& learned) {
-  std::error_code error;
-  std::filesystem::create_directories(directory, error);
-  if (error)
-    throw UsageError(
-        format("--output is '{}', which cannot be made: {}", directory.string(), error.message()));
+  make_output_directory(directory.string());
   for (const auto& [name, content] : learned.files)
     write_file_atomically(directory / name, content);
 }

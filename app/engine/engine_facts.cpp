@@ -34,7 +34,8 @@ void add_engine_facts(Report& report) {
       .add("vector unit", at::get_cpu_capability());
   for (const comm::BackendStatus& status : comm::backend_table()) {
     const std::string name = config::write_value(status.backend);
-    engine.add(name, status.usable, format("{}: {}", status.usable ? "yes" : "no", status.text));
+    engine.add(name, Report::Named{{"usable", status.usable}, {"about", status.text}},
+               format("{}: {}", status.usable ? "yes" : "no", status.text));
   }
 }
 

@@ -1,13 +1,13 @@
 #include "shoal/cluster/launch.h"
 
 #include "shoal/core/error.h"
+#include "shoal/core/limits.h"
 
 namespace shoal::cluster {
 namespace {
 
 constexpr int kMaxRanksPerHost = 1024;
 constexpr int kMaxHosts = 65536;
-constexpr int kMaxRanks = 1 << 20;
 
 void check(const LaunchRequest& request) {
   if (request.ranks < 1 || request.ranks > kMaxRanksPerHost) {

@@ -13,11 +13,11 @@
 #include "shoal/cluster/hostlist.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
+#include "shoal/core/limits.h"
 
 namespace shoal::cluster {
 namespace {
 
-constexpr int kMaxRanks = 1 << 20;
 constexpr size_t kMaxNodefileBytes = 64 << 20;  // 16,384 ranks with long host names are 1 MB
 
 // "10.0.0.1:2345", "[fd00::1]:2345", "host" -> host and port

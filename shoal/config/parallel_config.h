@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "shoal/config/rule.h"
+#include "shoal/core/limits.h"
 
 namespace shoal::config {
 
-constexpr int kMaxRanks = 1 << 20;
 constexpr int kMaxStages = 4096;       // of a pipeline, and of a split sequence
 constexpr int kMaxTensorRanks = 1024;  // larger than any node or NVLink domain
 

@@ -97,6 +97,29 @@ void UniqueFd::reset() {
   fd_ = -1;
 }
 
+ChunkReader::ChunkReader(const fs::path& path) : path_(path == "-" ? "standard input" : path) {
+  if (path == "-") {
+    fd_ = UniqueFd(::dup(STDIN_FILENO));
+    if (!fd_.valid()) throw_file_error("open", path_);
+  } else {
+    fd_ = open_or_throw(path_, O_RDONLY);
+  }
+}
+
+std::string ChunkReader::next(size_t max_bytes) {
+  std::string chunk(max_bytes, '\0');
+  size_t size = 0;
+  while (size < max_bytes) {  // a pipe gives less at a time
+    const ssize_t got = ::read(fd_.get(), chunk.data() + size, max_bytes - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw_file_error("read", path_);
+    if (got == 0) break;
+    size += static_cast<size_t>(got);
+  }
+  chunk.resize(size);
+  return chunk;
+}
+
 std::string read_file(const fs::path& path, size_t max_bytes) {
   // O_NONBLOCK: opening a named pipe must not wait for a writer; fstat refuses it right after.
   const UniqueFd fd = open_or_throw(path, O_RDONLY | O_NONBLOCK);

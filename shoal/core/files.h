@@ -36,6 +36,19 @@ constexpr unsigned kFileMode = 0640;
 // allocated.
 std::string read_file(const std::filesystem::path& path, size_t max_bytes);
 
+// A file, a pipe or standard input ("-") in chunks, for what need not fit into memory.
+class ChunkReader {
+ public:
+  explicit ChunkReader(const std::filesystem::path& path);
+
+  // At most `max_bytes` that come next; empty at the end.
+  std::string next(size_t max_bytes);
+
+ private:
+  std::filesystem::path path_;
+  UniqueFd fd_;
+};
+
 // Replaces `path` in one step: after a crash at any moment a reader finds the old content or the
 // new, never a mixture. Temporary file beside it, fdatasync, rename, fsync of the directory.
 void write_file_atomically(const std::filesystem::path& path,

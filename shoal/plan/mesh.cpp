@@ -4,6 +4,7 @@
 #include <array>
 
 #include "shoal/core/error.h"
+#include "shoal/core/limits.h"
 
 namespace shoal::plan {
 namespace {

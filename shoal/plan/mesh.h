@@ -74,8 +74,6 @@ class Mesh {
   // ranks.
   explicit Mesh(std::vector<Dimension> dimensions);
 
-  static constexpr int kMaxRanks = 1 << 20;
-
   [[nodiscard]] int num_ranks() const { return num_ranks_; }
   [[nodiscard]] const std::vector<Dimension>& dimensions() const { return dimensions_; }
   [[nodiscard]] int size(AxisSet axes) const;  // ranks in one group along these axes

@@ -27,6 +27,19 @@ using tests::TempDir;
 
 Program shell(const std::string& script) { return {{"/bin/sh", "-c", script}, {}, ""}; }
 
+// Sends this process a signal as soon as the file is there.
+std::thread signal_us_once_there(int number, const std::string& file) {
+  // Blocked before the sender starts, or the signal would end that thread's process instead.
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, number);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  return std::thread([number, file, parent = ::getpid()] {
+    while (!std::filesystem::exists(file)) std::this_thread::yield();
+    ::kill(parent, number);
+  });
+}
+
 TEST(Supervisor, AllRanksDone) {
   const JobResult result = supervise({shell("exit 0"), shell("sleep 0.05")}, {});
   EXPECT_EQ(result.exit_code, 0);
@@ -78,15 +91,7 @@ TEST(Supervisor, PassesOnSignals) {
   const TempDir dir;
   const std::string ready = (dir / "ready").string();
   const std::string script = "trap 'exit 42' USR1; : > " + ready + "; while :; do sleep 0.05; done";
-  // Blocked before the sender starts, or the signal would end that thread's process instead.
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGUSR1);
-  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  std::thread sender([&, parent = ::getpid()] {
-    while (!std::filesystem::exists(ready)) std::this_thread::yield();
-    ::kill(parent, SIGUSR1);
-  });
+  std::thread sender = signal_us_once_there(SIGUSR1, ready);
   const JobResult result = supervise({shell(script)}, {});
   sender.join();
   EXPECT_EQ(result.exit_code, 42);
@@ -112,14 +117,7 @@ TEST(Supervisor, OfThoseWhoLostAPeerRankZeroKnowsBest) {
 TEST(Supervisor, SaysThatItWasAskedToStop) {
   const TempDir dir;
   const std::string ready = (dir / "ready").string();
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGTERM);
-  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  std::thread sender([&, parent = ::getpid()] {
-    while (!std::filesystem::exists(ready)) std::this_thread::yield();
-    ::kill(parent, SIGTERM);
-  });
+  std::thread sender = signal_us_once_there(SIGTERM, ready);
   const JobResult result = supervise({shell(format("touch {}; exec sleep 60", ready))}, {});
   sender.join();
   EXPECT_EQ(result.exit_code, 128 + SIGTERM);

@@ -29,6 +29,16 @@ size_t entries(const std::filesystem::path& directory) {
                                            std::filesystem::directory_iterator()));
 }
 
+TEST(ChunkReader, GivesTheWholeInChunks) {
+  const TempDir dir;
+  write_file_atomically(dir / "a", "0123456789");
+  ChunkReader reader(dir / "a");
+  EXPECT_EQ(reader.next(4), "0123");
+  EXPECT_EQ(reader.next(4), "4567");
+  EXPECT_EQ(reader.next(4), "89");
+  EXPECT_EQ(reader.next(4), "");
+}
+
 template <class Action>
 std::string data_error_of(Action action) {
   try {

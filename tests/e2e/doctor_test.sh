@@ -18,6 +18,7 @@ expect_exit 0 "$shoal" launch --ranks 4 -- doctor --set parallel.tp=2 --set para
 import json, sys
 report = json.load(open(sys.argv[1]))
 assert report["proof"]["verdict"] is True, report
+assert report["engine"]["gloo"] == {"usable": True, "about": "TCP between CPUs"}, report
 assert report["proof"]["max difference"] < 1e-12, report
 assert report["proof"]["mesh"].startswith("pp 2 x dp_replicate 1 x dp_shard 1 x cp 1 x tp 2"), report
 PYTHON

@@ -33,6 +33,7 @@ expect_text "$scratch/err" '--pattern'
 expect_exit 0 "$shoal" tokenizer encode --tokenizer "$seeds/small.tiktoken" --pattern gpt2 "$scratch/text"
 expect_exit 2 "$shoal" tokenizer encode --tokenizer "$small" --pattern gpt3 "$scratch/text"
 expect_text "$scratch/err" "--pattern is 'gpt3'"
+for pattern in byte word none; do expect_exit 2 "$shoal" tokenizer encode --tokenizer "$seeds/small.tiktoken" --pattern $pattern "$scratch/text"; done
 echo '1 2 three' >"$scratch/wrong"
 expect_exit 3 "$shoal" tokenizer decode --tokenizer "$small" "$scratch/wrong"
 expect_text "$scratch/err" "'three' is no id"

@@ -37,6 +37,7 @@ AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tok
       throw DataError(format("the added token '{}' comes twice", tokens_[i].text));
     nodes_[node].token = i;
     begins_[static_cast<unsigned char>(tokens_[i].text[0])] = true;
+    longest_ = std::max(longest_, tokens_[i].text.size());
   }
   std::deque<uint32_t> queue = {0};
   while (!queue.empty()) {
@@ -82,7 +83,8 @@ std::optional<AddedTokens::Match> AddedTokens::find(std::string_view text, size_
 size_t AddedTokens::open_from(std::string_view text, size_t from) const {
   if (empty()) return text.size();
   uint32_t node = 0;
-  for (size_t i = from; i < text.size(); ++i) node = step(node, text[i]);
+  const size_t reach = text.size() - std::min(longest_, text.size());
+  for (size_t i = std::max(from, reach); i < text.size(); ++i) node = step(node, text[i]);
   return text.size() - nodes_[node].depth;
 }
 

@@ -34,8 +34,22 @@ class AddedTokens {
   // The first one that begins at or after `from`.
   [[nodiscard]] std::optional<Match> find(std::string_view text, size_t from) const;
 
-  // From where on the end of `text` could be the beginning of one; text.size() if nowhere.
+  // From where on the end of `text`, looked at from `from` on, could be the beginning of one;
+  // text.size() if nowhere.
   [[nodiscard]] size_t open_from(std::string_view text, size_t from) const;
+
+  // Calls on_text(part) for what stands between them, also where that is empty, and on_token(id) for
+  // each, in the order of the text.
+  template <class OnText, class OnToken>
+  void part(std::string_view text, OnText on_text, OnToken on_token) const {
+    size_t at = 0;
+    while (const auto match = find(text, at)) {
+      on_text(text.substr(at, match->first - at));
+      on_token(match->id);
+      at = match->first + match->size;
+    }
+    on_text(text.substr(at));
+  }
 
   [[nodiscard]] const std::vector<AddedToken>& all() const { return tokens_; }
   [[nodiscard]] bool empty() const { return tokens_.empty(); }
@@ -57,6 +71,7 @@ class AddedTokens {
   std::vector<AddedToken> tokens_;
   std::vector<Node> nodes_;
   std::array<bool, 256> begins_{};  // some token begins with this byte
+  size_t longest_ = 0;
 };
 
 }  // namespace shoal::data

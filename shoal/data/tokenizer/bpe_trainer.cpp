@@ -1,7 +1,6 @@
 #include "shoal/data/tokenizer/bpe_trainer.h"
 
 #include <algorithm>
-#include <queue>
 #include <unordered_map>
 
 #include "shoal/core/error.h"

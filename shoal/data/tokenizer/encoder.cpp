@@ -16,15 +16,13 @@ constexpr size_t kBatch = 512;
 Encoder::Encoder(std::shared_ptr<const Tokenizer> tokenizer) : tokenizer_(std::move(tokenizer)) {}
 
 void Encoder::encode(std::string_view text, std::vector<TokenId>& ids, AddedIn added) {
-  size_t at = 0;
-  while (added == AddedIn::kAsTokens) {
-    const auto match = tokenizer_->added().find(text, at);
-    if (!match) break;
-    encode_ordinary(text.substr(at, match->first - at), ids);
-    ids.push_back(match->id);
-    at = match->first + match->size;
+  if (added == AddedIn::kAsText) {
+    encode_ordinary(text, ids);
+    return;
   }
-  encode_ordinary(text.substr(at), ids);
+  tokenizer_->added().part(
+      text, [&](std::string_view part) { encode_ordinary(part, ids); },
+      [&](TokenId id) { ids.push_back(id); });
 }
 
 void Encoder::encode_ordinary(std::string_view text, std::vector<TokenId>& ids) {
@@ -115,19 +113,11 @@ void StreamEncoder::add(std::string_view chunk, std::vector<TokenId>& ids) {
     at = match->first + match->size;
   }
   held_.erase(0, at);
-  encode_settled(added_ == AddedIn::kAsTokens ? added.open_from(held_, 0) : held_.size(), ids);
-}
-
-void StreamEncoder::encode_settled(size_t end, std::vector<TokenId>& ids) {
-  const char* const text_end = held_.data() + end;
-  const char* at = held_.data();
-  while (at != text_end) {
-    const Piece piece = next_piece_of_more(encoder_.tokenizer().pattern(), at, text_end);
-    if (!piece.settled) break;
-    encoder_.encode_piece(at, piece.end, text_end, ids);
-    at = piece.end;
-  }
-  held_.erase(0, static_cast<size_t>(at - held_.data()));
+  const size_t known = added_ == AddedIn::kAsTokens ? added.open_from(held_, 0) : held_.size();
+  const std::string_view text = std::string_view(held_).substr(0, known);
+  const size_t cut = last_safe_cut(encoder_.tokenizer().pattern(), text);
+  encoder_.encode_ordinary(text.substr(0, cut), ids);
+  held_.erase(0, cut);
 }
 
 void StreamEncoder::finish(std::vector<TokenId>& ids) {

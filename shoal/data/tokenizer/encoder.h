@@ -57,9 +57,6 @@ class StreamEncoder {
   void finish(std::vector<TokenId>& ids);
 
  private:
-  // Encodes what is settled of held_[0, end) and forgets it.
-  void encode_settled(size_t end, std::vector<TokenId>& ids);
-
   Encoder& encoder_;
   AddedIn added_;
   std::string held_;

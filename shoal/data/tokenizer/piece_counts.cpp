@@ -9,26 +9,11 @@
 #include "shoal/core/checksum.h"
 #include "shoal/core/error.h"
 #include "shoal/data/tokenizer/added_tokens.h"
-#include "shoal/data/tokenizer/unicode.h"
 
 namespace shoal::data {
 namespace {
 
 constexpr size_t kLongestPiece = size_t{1} << 30;
-
-bool is_alphanumeric(char byte) {
-  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-         (byte >= '0' && byte <= '9');
-}
-
-bool is_visible(char byte) { return byte > ' ' && byte < '\x7F'; }
-
-bool ends_with_space(const char* text, const char* end) {
-  const char* last = end - 1;
-  while (last > text && end - last < 4 && (static_cast<unsigned char>(*last) & 0xC0U) == 0x80U)
-    --last;
-  return read_rune(last, end).kind == CharClass::kSpace;
-}
 
 void count_section(Pattern pattern, std::string_view text, PieceCounts& counts) {
   std::array<const char*, 512> ends;
@@ -96,12 +81,9 @@ void count_texts(TextSource& source,
                  const AddedTokens& separators,
                  PieceCounts& counts) {
   for (std::string text = source.next(); !text.empty(); text = source.next()) {
-    size_t at = 0;
-    while (const auto match = separators.find(text, at)) {
-      count_section(options.pattern, std::string_view(text).substr(at, match->first - at), counts);
-      at = match->first + match->size;
-    }
-    count_section(options.pattern, std::string_view(text).substr(at), counts);
+    separators.part(
+        text, [&](std::string_view part) { count_section(options.pattern, part, counts); },
+        [](TokenId) {});
   }
 }
 
@@ -139,27 +121,6 @@ void PieceCounts::grow() {
 
 void PieceCounts::add_all(const PieceCounts& other) {
   for (size_t i = 0; i < other.size(); ++i) add(other.piece(i), other.count(i));
-}
-
-size_t last_safe_cut(Pattern pattern, std::string_view text) {
-  // One line end between a visible ASCII character and a letter or digit ends a piece, in every pattern,
-  // and does so too when the text ends there. Where no line does that, look at all pieces.
-  if (pattern != Pattern::kNone) {
-    for (size_t i = text.size(); i-- > 2;) {
-      if (text[i - 1] == '\n' && is_visible(text[i - 2]) && is_alphanumeric(text[i])) return i;
-    }
-  }
-  const char* const end = text.data() + text.size();
-  const char* at = text.data();
-  const char* safe = at;
-  while (at != end) {
-    const Piece piece = next_piece_of_more(pattern, at, end);
-    if (!piece.settled) break;
-    at = piece.end;
-    // White space is cut otherwise where the text ends than where it goes on.
-    if (!ends_with_space(text.data(), at)) safe = at;
-  }
-  return static_cast<size_t>(safe - text.data());
 }
 
 PieceCounts count_pieces(const CountOptions& options, const NextChunk& next_chunk) {

@@ -53,8 +53,4 @@ using NextChunk = std::function<std::string()>;
 
 PieceCounts count_pieces(const CountOptions& options, const NextChunk& next_chunk);
 
-// Where `text`, which begins with a piece, can be cut so that both sides have the pieces of the whole,
-// whatever follows; 0 if nowhere.
-size_t last_safe_cut(Pattern pattern, std::string_view text);
-
 }  // namespace shoal::data

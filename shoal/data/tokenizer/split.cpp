@@ -3,6 +3,7 @@
 #include <array>
 
 #include "shoal/core/error.h"
+#include "shoal/data/tokenizer/contraction.h"
 #include "shoal/data/tokenizer/split_ascii.h"
 #include "shoal/data/tokenizer/unicode.h"
 
@@ -59,21 +60,11 @@ bool is_number(CharClass kind) { return kind == CharClass::kNumber; }
 bool is_symbol(CharClass kind) { return kind == CharClass::kOther || kind == CharClass::kMark; }
 bool is_line_end(char byte) { return byte == '\r' || byte == '\n'; }
 
-enum class Letters { kSmall, kAnyCase };
-
-char lower(char byte) { return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte + 32) : byte; }
-
-// End of 's 't 're 've 'm 'll 'd at `at`; `at` when there is none. In any case U+017F is an s.
+// End of a contraction at `at`; `at` when there is none.
 template <class T>
 const char* skip_contraction(T& text, const char* at, Letters letters) {
   if (text.byte(at) != '\'') return at;
-  const bool any = letters == Letters::kAnyCase;
-  const char first = any ? lower(text.byte(at + 1)) : text.byte(at + 1);
-  if (first == 's' || first == 't' || first == 'm' || first == 'd') return at + 2;
-  if (any && first == '\xC5' && text.byte(at + 2) == '\xBF') return at + 3;
-  if (first != 'r' && first != 'v' && first != 'l') return at;
-  const char second = any ? lower(text.byte(at + 2)) : text.byte(at + 2);
-  return second == (first == 'l' ? 'l' : 'e') ? at + 3 : at;
+  return at + contraction_bytes(letters, [&](int i) { return text.byte(at + i); });
 }
 
 // \s+(?!\S)|\s+ : white space before other text leaves its last character to that text.
@@ -242,6 +233,20 @@ const char* next_of(Pattern pattern, T& text, const char* at, const char* end) {
   SHOAL_CHECK(false, "no pattern {}", static_cast<int>(pattern));
 }
 
+bool is_alphanumeric(char byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+         (byte >= '0' && byte <= '9');
+}
+
+bool is_visible(char byte) { return byte > ' ' && byte < '\x7F'; }
+
+bool ends_with_space(const char* text, const char* end) {
+  const char* last = end - 1;
+  while (last > text && end - last < 4 && (static_cast<unsigned char>(*last) & 0xC0U) == 0x80U)
+    --last;
+  return read_rune(last, end).kind == CharClass::kSpace;
+}
+
 struct Known {
   Pattern pattern;
   std::string_view name;
@@ -324,6 +329,27 @@ Piece next_piece_of_more(Pattern pattern, const char* at, const char* end) {
   Text</*kMore=*/true> text(end);
   const char* next = next_of(pattern, text, at, end);
   return {next, !text.met_end()};
+}
+
+size_t last_safe_cut(Pattern pattern, std::string_view text) {
+  // One line end between a visible ASCII character and a letter or digit ends a piece, in every pattern,
+  // and does so too when the text ends there. Where no line does that, look at all pieces.
+  if (pattern != Pattern::kNone) {
+    for (size_t i = text.size(); i-- > 2;) {
+      if (text[i - 1] == '\n' && is_visible(text[i - 2]) && is_alphanumeric(text[i])) return i;
+    }
+  }
+  const char* const end = text.data() + text.size();
+  const char* at = text.data();
+  const char* safe = at;
+  while (at != end) {
+    const Piece piece = next_piece_of_more(pattern, at, end);
+    if (!piece.settled) break;
+    at = piece.end;
+    // White space is cut otherwise where the text ends than where it goes on.
+    if (!ends_with_space(text.data(), at)) safe = at;
+  }
+  return static_cast<size_t>(safe - text.data());
 }
 
 }  // namespace shoal::data

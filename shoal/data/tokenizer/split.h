@@ -54,4 +54,8 @@ struct Piece {
 // The same for a text that goes on beyond `end`.
 Piece next_piece_of_more(Pattern pattern, const char* at, const char* end);
 
+// Where `text`, which begins with a piece, can be cut so that both sides have the pieces of the whole,
+// whatever follows; 0 if nowhere.
+size_t last_safe_cut(Pattern pattern, std::string_view text);
+
 }  // namespace shoal::data

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "shoal/data/tokenizer/contraction.h"
 #include "shoal/data/tokenizer/split.h"
 #include "shoal/data/tokenizer/unicode.h"
 
@@ -22,8 +23,6 @@ constexpr size_t kAtOnce = 16;
 constexpr unsigned kFewestKnown = 4;
 static_assert(kFewestPlaces >= (kWindow + kAtOnce - 1) / kAtOnce * kAtOnce);
 
-#define SHOAL_AVX2 __attribute__((target("avx2,bmi,bmi2,lzcnt")))
-
 // One bit per byte of the window.
 struct Classes {
   uint64_t letters;
@@ -39,17 +38,18 @@ struct Classes {
   [[nodiscard]] uint64_t symbols() const { return ~(letters | digits | spaces); }
 };
 
-SHOAL_AVX2 inline __m256i within(__m256i bytes, char first, int count) {
+[[gnu::target("avx2,bmi,bmi2,lzcnt")]] inline __m256i within(__m256i bytes, char first, int count) {
   // Signed comparison is the only one there is: shift the range to the smallest values.
   const __m256i shifted = _mm256_add_epi8(bytes, _mm256_set1_epi8(static_cast<char>(0x80 - first)));
   return _mm256_cmpgt_epi8(_mm256_set1_epi8(static_cast<char>(-128 + count)), shifted);
 }
 
-SHOAL_AVX2 inline Classes classify_half(const char* at) {
+[[gnu::target("avx2,bmi,bmi2,lzcnt")]] inline uint64_t mask(__m256i hits) {
+  return static_cast<uint32_t>(_mm256_movemask_epi8(hits));
+}
+
+[[gnu::target("avx2,bmi,bmi2,lzcnt")]] inline Classes classify_half(const char* at) {
   const __m256i bytes = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(at));
-  const auto mask = [](__m256i hits) SHOAL_AVX2 {
-    return static_cast<uint64_t>(static_cast<uint32_t>(_mm256_movemask_epi8(hits)));
-  };
   const __m256i blanks = _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(' '));
   const __m256i small = _mm256_or_si256(bytes, _mm256_set1_epi8(0x20));
   return {mask(within(small, 'a', 26)),
@@ -62,7 +62,7 @@ SHOAL_AVX2 inline Classes classify_half(const char* at) {
           mask(bytes)};
 }
 
-SHOAL_AVX2 inline Classes classify(const char* at) {
+[[gnu::target("avx2,bmi,bmi2,lzcnt")]] inline Classes classify(const char* at) {
   const Classes low = classify_half(at);
   const Classes high = classify_half(at + 32);
   const auto both = [](uint64_t a, uint64_t b) { return a | b << 32U; };
@@ -76,16 +76,6 @@ SHOAL_AVX2 inline Classes classify(const char* at) {
 }
 
 constexpr uint64_t first_of_runs(uint64_t bits) { return bits & ~(bits << 1U); }
-
-// Bytes of 's 't 're 've 'm 'll 'd from the apostrophe on; 0 for none.
-inline unsigned contraction_bytes(const char* apostrophe) {
-  const char first = apostrophe[1];
-  if (first == 's' || first == 't' || first == 'm' || first == 'd') return 2;
-  const char second = apostrophe[2];
-  const bool three = (first == 'r' && second == 'e') || (first == 'v' && second == 'e') ||
-                     (first == 'l' && second == 'l');
-  return three ? 3 : 0;
-}
 
 // All bytes of a character get its class. Gives how many bytes are known: long white space is not,
 // because its bytes are not characters of their own.
@@ -115,15 +105,14 @@ constexpr uint64_t low_bits(unsigned count) {
   return count >= 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
 }
 
-// Ends the pieces of contractions where they end, and begins none inside. `bytes_of` gives the length of
-// the one at an apostrophe, or 0.
-template <class BytesOf>
-uint64_t with_contractions(uint64_t starts, const Classes& is, const char* at, BytesOf bytes_of) {
+// Ends the pieces of contractions where they end, and begins none inside.
+uint64_t with_contractions(uint64_t starts, const Classes& is, const char* at, Letters letters) {
   for (uint64_t left = is.apostrophes & starts & low_bits(kWindow - 3); left != 0;
        left &= left - 1) {
     const auto place = static_cast<unsigned>(std::countr_zero(left));
     if ((starts >> place & 1U) == 0) continue;
-    const unsigned bytes = bytes_of(at + place);
+    const unsigned bytes =
+        contraction_bytes(letters, [&](int i) { return at[place + static_cast<unsigned>(i)]; });
     if (bytes == 0) continue;
     const uint64_t inside = low_bits(bytes - 1) << (place + 1);
     starts = (starts & ~inside) | uint64_t{1} << (place + bytes);
@@ -140,7 +129,7 @@ struct Gpt2Rules {
     // A blank before a word belongs to it; of longer white space the last character stands alone.
     const uint64_t last_spaces = is.spaces & ~(is.spaces >> 1U);
     const uint64_t starts = (words & ~(is.blanks << 1U)) | first_of_runs(is.spaces) | last_spaces;
-    return with_contractions(starts, is, at, contraction_bytes);
+    return with_contractions(starts, is, at, Letters::kSmall);
   }
 };
 
@@ -166,19 +155,10 @@ struct Cl100kRules {
       const auto length = static_cast<unsigned>(std::countl_one(spaces << (kWindow - known)));
       known = std::min(known, known - length + 3);
     }
-    return with_contractions(starts, is, at, contraction_bytes_in_any_case);
+    return with_contractions(starts, is, at, Letters::kAnyCase);
   }
 
  private:
-  static unsigned contraction_bytes_in_any_case(const char* apostrophe) {
-    if (apostrophe[1] == '\xC5' && apostrophe[2] == '\xBF') return 3;  // U+017F, an s
-    const auto small = [](char byte) {
-      return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte + 32) : byte;
-    };
-    const char bytes[] = {'\'', small(apostrophe[1]), small(apostrophe[2])};
-    return contraction_bytes(bytes);
-  }
-
   // Digits in threes, from the first of each run on.
   static uint64_t threes(uint64_t digits) {
     const uint64_t three = digits & digits << 1U & digits << 2U;
@@ -223,7 +203,9 @@ struct Cl100kRules {
 };
 
 template <class Rules>
-SHOAL_AVX2 size_t split_windows(const char* at, const char* end, std::span<const char*> ends) {
+[[gnu::target("avx2,bmi,bmi2,lzcnt")]] size_t split_windows(const char* at,
+                                                            const char* end,
+                                                            std::span<const char*> ends) {
   size_t count = 0;
   while (static_cast<size_t>(end - at) >= kWindow && ends.size() - count >= kFewestPlaces) {
     Classes is = classify(at);

@@ -69,10 +69,6 @@ TEST(PieceCounts, ErrorsOfTheSourceReachTheCaller) {
 std::vector<std::pair<std::string, std::string>> reference(const Counts& counts,
                                                            size_t merges,
                                                            TieBreak tie_break) {
-  struct Token {
-    size_t id;
-    std::string bytes;
-  };
   std::map<std::string, size_t> ids;
   std::vector<std::pair<std::string, std::string>> bytes;
   for (int byte = 0; byte < 256; ++byte) {

@@ -1,24 +1,19 @@
 #!/usr/bin/env python3
 """Training against others: HF's trainer on three corpora, and the cs336 reference with its own tie-break."""
 import json
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 import time
 
-SOURCE = pathlib.Path(os.environ["SHOAL_SOURCE_DIR"])
-SHOAL = pathlib.Path(os.environ["SHOAL_BINARY_DIR"]) / "shoal"
-DATA = pathlib.Path(os.environ.get("SHOAL_TEST_DATA", SOURCE.parent / "shared" / "data"))
-
-failures = []
+import beside_others
+from beside_others import DATA, SHOAL, run
 
 
 def check(holds, what):
-    print(f"{'ok' if holds else 'FAILED'}: {what}")
-    if not holds:
-        failures.append(what)
+    if beside_others.check(holds, what):
+        print(f"ok: {what}")
 
 
 def train(files, output, *options):
@@ -68,10 +63,6 @@ def equal_to_cs336(scratch):
 
 
 def main():
-    if not DATA.exists():
-        print(f"skipped: no corpora at {DATA} (SHOAL_TEST_DATA)")
-        return 77
-    sys.path.insert(0, str(SOURCE / ".deps" / "site"))
     with tempfile.TemporaryDirectory() as scratch:
         same_for_any_number_of_threads(DATA / "corpora" / "tinyshakespeare.txt", scratch)
         equal_to_cs336(scratch)
@@ -83,8 +74,7 @@ def main():
             equal_to_hf("tinyshakespeare.txt", 5003, scratch)
             equal_to_hf("ja_wagahaiwa_nekodearu.txt", 3001, scratch)
             equal_to_hf("wikitext2_valid.txt", 12007, scratch)
-    return 1 if failures else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(main))

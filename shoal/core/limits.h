@@ -1,0 +1,8 @@
+// limits.h -- bounds that several modules check.
+#pragma once
+
+namespace shoal {
+
+constexpr int kMaxRanks = 1 << 20;  // of one job
+
+}  // namespace shoal
