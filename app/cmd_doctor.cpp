@@ -5,8 +5,8 @@
 #include "shoal/config/load.h"
 
 #include "app/arguments.h"
-#include "app/engine_process.h"
 #include "app/host_facts.h"
+#include "app/sibling_process.h"
 
 namespace shoal::app {
 
@@ -31,7 +31,8 @@ std::optional<DoctorOptions> parse_doctor(const std::vector<std::string>& argume
 int run_doctor(const std::vector<std::string>& arguments) {
   const std::optional<DoctorOptions> options = parse_doctor(arguments);
   if (!options) return 0;
-  if (!options->brief && find_engine()) become_engine("doctor", arguments);
+  if (!options->brief && find_sibling(Sibling::kEngine))
+    become(Sibling::kEngine, "doctor", arguments);
   const config::RunConfig config =
       config::load_or_throw({.file = options->file, .sets = options->sets});
   const auto environment = cluster::Environment::of_this_process();

@@ -13,7 +13,7 @@
 #include "shoal/core/error.h"
 #include "shoal/core/units.h"
 
-#include "app/engine_process.h"
+#include "app/sibling_process.h"
 
 namespace shoal::app {
 namespace {
@@ -61,7 +61,7 @@ std::string listen_address(const cluster::Membership& me,
 }  // namespace
 
 void add_build_facts(Report& report) {
-  const auto engine = find_engine();
+  const auto engine = find_sibling(Sibling::kEngine);
   report.section("shoal")
       .add("version", SHOAL_VERSION)
       .add("build", SHOAL_BUILD_TYPE)

@@ -9,7 +9,7 @@
 #include "app/cmd_launch.h"
 #include "app/cmd_tokenizer.h"
 #include "app/edge.h"
-#include "app/engine_process.h"
+#include "app/sibling_process.h"
 
 namespace {
 
@@ -19,14 +19,20 @@ using shoal::app::Command;
 int bench(const std::vector<std::string>& arguments) {
   if (!arguments.empty() && arguments[0] == "tokenizer")
     return shoal::app::run_bench_tokenizer({arguments.begin() + 1, arguments.end()});
-  shoal::app::become_engine("bench", arguments);
+  shoal::app::become(shoal::app::Sibling::kEngine, "bench", arguments);
 }
 
-constexpr std::array<Command, 5> kCommands = {{
+// Arrow takes longer to load than everything else here takes to run.
+int prepare(const std::vector<std::string>& arguments) {
+  shoal::app::become(shoal::app::Sibling::kPrepare, "prepare", arguments);
+}
+
+constexpr std::array<Command, 6> kCommands = {{
     {"doctor", "what this build, host and job can do", shoal::app::run_doctor},
     {"config", "check a config, explain its keys", shoal::app::run_config},
     {"launch", "start and supervise the ranks of this host", shoal::app::run_launch},
     {"tokenizer", "text to token ids and back", shoal::app::run_tokenizer},
+    {"prepare", "text, JSONL, Parquet or tokens into token shards", prepare},
     {"bench", "measured ceilings, and how close shoal gets", bench},
 }};
 

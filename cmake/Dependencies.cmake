@@ -12,6 +12,8 @@ pkg_check_modules(ISAL REQUIRED QUIET IMPORTED_TARGET libisal)
 pkg_check_modules(SODIUM REQUIRED QUIET IMPORTED_TARGET libsodium)
 pkg_check_modules(XXHASH REQUIRED QUIET IMPORTED_TARGET libxxhash)
 
+include(Arrow)
+
 if(SHOAL_ENGINE)
   include(Torch)
   if(NOT SHOAL_MPI STREQUAL "OFF")

@@ -31,28 +31,33 @@ Quartiles quartiles_of(std::vector<double> values) {
   return {at_fraction(values, 0.25), at_fraction(values, 0.5), at_fraction(values, 0.75)};
 }
 
-double time_calls(const std::function<void()>& body, int calls) {
-  const auto began = std::chrono::steady_clock::now();
-  for (int i = 0; i < calls; ++i) body();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() / calls;
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-int calls_per_round(const std::function<void()>& body, double seconds) {
+double time_calls(const std::function<void()>& body, int calls, SecondsNow now) {
+  const double began = now();
+  for (int i = 0; i < calls; ++i) body();
+  return (now() - began) / calls;
+}
+
+int calls_per_round(const std::function<void()>& body, double seconds, SecondsNow now) {
   body();  // the first call pays for pages and connections
   int calls = 1;
-  double each = time_calls(body, calls);
+  double each = time_calls(body, calls, now);
   while (each * calls < seconds / 10 && calls < kMaxCalls) {
     calls *= 4;
-    each = time_calls(body, calls);
+    each = time_calls(body, calls, now);
   }
   return std::clamp(static_cast<int>(seconds / std::max(each, 1e-9)), 1, kMaxCalls);
 }
 
 Paired measure_paired(const PairedPlan& plan) {
   SHOAL_CHECK(plan.rounds >= 21, "{} rounds, but a paired figure takes at least 21", plan.rounds);
-  const int calls = plan.calls > 0 ? plan.calls
-                                   : std::min(calls_per_round(plan.a, plan.round_seconds),
-                                              calls_per_round(plan.b, plan.round_seconds));
+  const int calls = plan.calls > 0
+                        ? plan.calls
+                        : std::min(calls_per_round(plan.a, plan.round_seconds, plan.now),
+                                   calls_per_round(plan.b, plan.round_seconds, plan.now));
   std::vector<double> ratios;
   std::vector<double> a_times;
   std::vector<double> b_times;
@@ -60,8 +65,8 @@ Paired measure_paired(const PairedPlan& plan) {
   for (int round = 0; round < plan.rounds; ++round) {
     // Who goes first alternates, so that neither always inherits the other's caches.
     const bool a_first = round % 2 == 0;
-    const double first = time_calls(a_first ? plan.a : plan.b, calls);
-    const double second = time_calls(a_first ? plan.b : plan.a, calls);
+    const double first = time_calls(a_first ? plan.a : plan.b, calls, plan.now);
+    const double second = time_calls(a_first ? plan.b : plan.a, calls, plan.now);
     a_times.push_back(a_first ? first : second);
     b_times.push_back(a_first ? second : first);
     ratios.push_back(a_times.back() / b_times.back());

@@ -33,6 +33,10 @@ struct Paired {
   Quartiles added_seconds;  // a - b, round by round: what a costs on top
 };
 
+// Seconds of a clock that only goes forward.
+using SecondsNow = double (*)();
+double steady_seconds();
+
 struct PairedPlan {
   std::function<void()> a;
   std::function<void()> b;
@@ -42,14 +46,17 @@ struct PairedPlan {
   // other for ever.
   int calls = 0;
   double round_seconds = 0.1;
+  SecondsNow now = steady_seconds;
 };
 
 Paired measure_paired(const PairedPlan& plan);
 
 // How many calls of `body` take about `seconds`, at least 1: measured over a few calls.
-int calls_per_round(const std::function<void()>& body, double seconds);
+int calls_per_round(const std::function<void()>& body,
+                    double seconds,
+                    SecondsNow now = steady_seconds);
 
 // Seconds per call, over `calls` calls.
-double time_calls(const std::function<void()>& body, int calls);
+double time_calls(const std::function<void()>& body, int calls, SecondsNow now = steady_seconds);
 
 }  // namespace shoal::bench

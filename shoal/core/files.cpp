@@ -143,6 +143,21 @@ std::string read_file(const fs::path& path, size_t max_bytes) {
   return content;
 }
 
+UniqueFd create_file(const fs::path& path) {
+  UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kFileMode));
+  if (!fd.valid()) throw_file_error("create", path);
+  return fd;
+}
+
+void publish_file(const fs::path& written, const fs::path& path) {
+  {
+    const UniqueFd fd = open_or_throw(written, O_RDONLY);
+    if (::fdatasync(fd.get()) != 0) throw_file_error("sync", written);
+  }
+  if (::rename(written.c_str(), path.c_str()) != 0) throw_file_error("replace", path);
+  sync_directory(directory_of(path));
+}
+
 void write_file_atomically(const fs::path& path, std::string_view content, unsigned mode) {
   TemporaryFile file(path);
   file.fill(content, mode);

@@ -49,6 +49,12 @@ class ChunkReader {
   UniqueFd fd_;
 };
 
+// A new, empty file for writing; one that is there is emptied.
+UniqueFd create_file(const std::filesystem::path& path);
+
+// Gives a file that is complete its name: what bears it is on the disk, whole.
+void publish_file(const std::filesystem::path& written, const std::filesystem::path& path);
+
 // Replaces `path` in one step: after a crash at any moment a reader finds the old content or the
 // new, never a mixture. Temporary file beside it, fdatasync, rename, fsync of the directory.
 void write_file_atomically(const std::filesystem::path& path,

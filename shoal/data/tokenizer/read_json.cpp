@@ -1,91 +1,17 @@
-#include <map>
 #include <set>
 
 #include <simdjson.h>
 
 #include "shoal/core/error.h"
+#include "shoal/data/json_fields.h"
 #include "shoal/data/tokenizer/readers.h"
 
 namespace shoal::data {
 namespace {
 
+using json::Fields;
 using simdjson::dom::element;
 using simdjson::dom::element_type;
-
-constexpr size_t kMaxDepth = 16;
-
-// The keys of an object, each once. What is asked for by a wrong type is refused with its path.
-class Fields {
- public:
-  Fields(element value, std::string path) : path_(std::move(path)) {
-    simdjson::dom::object object;
-    if (value.get(object) != simdjson::SUCCESS)
-      throw DataError(format("{} is not an object", path_));
-    for (const auto& [key, field] : object) {
-      if (!fields_.emplace(std::string(key), field).second)
-        throw DataError(format("{} has the key '{}' twice", path_, key));
-    }
-  }
-
-  // Nothing when the key is absent or null.
-  [[nodiscard]] std::optional<element> find(const std::string& key) const {
-    const auto found = fields_.find(key);
-    if (found == fields_.end() || found->second.is_null()) return std::nullopt;
-    return found->second;
-  }
-
-  [[nodiscard]] element require(const std::string& key) const {
-    const auto found = find(key);
-    if (!found) throw DataError(format("{} has no '{}'", path_, key));
-    return *found;
-  }
-
-  [[nodiscard]] std::string text(const std::string& key) const {
-    std::string_view value;
-    if (require(key).get(value) != simdjson::SUCCESS)
-      throw DataError(format("{}.{} is not a text", path_, key));
-    return std::string(value);
-  }
-
-  [[nodiscard]] bool flag(const std::string& key, bool otherwise) const {
-    const auto found = find(key);
-    bool value = otherwise;
-    if (found && found->get(value) != simdjson::SUCCESS)
-      throw DataError(format("{}.{} is neither true nor false", path_, key));
-    return value;
-  }
-
-  [[nodiscard]] Fields object(const std::string& key) const {
-    return {require(key), path_ + "." + key};
-  }
-
-  [[nodiscard]] simdjson::dom::array list(const std::string& key) const {
-    simdjson::dom::array value;
-    if (require(key).get(value) != simdjson::SUCCESS)
-      throw DataError(format("{}.{} is not a list", path_, key));
-    return value;
-  }
-
-  // What is neither absent, null, false, 0 nor empty changes ids in a way that shoal does not know.
-  void refuse_unless_empty(const std::string& key) const {
-    const auto found = find(key);
-    if (!found) return;
-    std::string_view text;
-    bool flag = false;
-    double number = 0;
-    const bool is_empty = (found->get(text) == simdjson::SUCCESS && text.empty()) ||
-                          (found->get(flag) == simdjson::SUCCESS && !flag) ||
-                          (found->get(number) == simdjson::SUCCESS && number == 0);
-    if (!is_empty)
-      throw DataError(format("{}.{} is used, which shoal does not support", path_, key));
-  }
-
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-  std::map<std::string, element> fields_;
-};
 
 TokenId id_of(element value, std::string_view token) {
   uint64_t id = 0;
@@ -225,15 +151,6 @@ std::vector<AddedToken> read_added(const Fields& root) {
   return added;
 }
 
-element parse(simdjson::dom::parser& parser, simdjson::padded_string& text) {
-  element root;
-  simdjson::error_code error = parser.allocate(text.size(), kMaxDepth);
-  if (error == simdjson::SUCCESS) error = parser.parse(text).get(root);
-  if (error != simdjson::SUCCESS)
-    throw DataError(format("this is no JSON: {}", simdjson::error_message(error)));
-  return root;
-}
-
 void check_added_ids(const TokenizerParts& parts) {
   for (const AddedToken& token : parts.added) {
     const std::string_view there = parts.vocabulary.bytes_of(token.id);
@@ -246,9 +163,8 @@ void check_added_ids(const TokenizerParts& parts) {
 }  // namespace
 
 TokenizerParts parts_of_tokenizer_json(std::string_view json) {
-  simdjson::padded_string text(json);
-  simdjson::dom::parser parser;
-  const Fields root(parse(parser, text), "tokenizer");
+  const json::Document document(json);
+  const Fields root(document.root(), "tokenizer");
   if (root.text("version") != "1.0")
     throw DataError(format("the version is {}, but shoal knows 1.0", root.text("version")));
   if (root.find("normalizer"))
@@ -280,9 +196,8 @@ bool is_symbol_json(std::string_view json) {
 }
 
 TokenizerParts parts_of_symbol_json(std::string_view json) {
-  simdjson::padded_string text(json);
-  simdjson::dom::parser parser;
-  const Fields root(parse(parser, text), "tokenizer");
+  const json::Document document(json);
+  const Fields root(document.root(), "tokenizer");
   const std::string kind = root.text("shoal_tokenizer");
   if (kind != "character" && kind != "word")
     throw DataError(format("shoal_tokenizer is '{}', but must be character or word", kind));
@@ -318,11 +233,10 @@ TokenizerParts byte_parts() {
 }
 
 TokenizerParts parts_of_gpt2_files(std::string_view encoder_json, std::string_view vocab_bpe) {
-  simdjson::padded_string text(encoder_json);
-  simdjson::dom::parser parser;
+  const json::Document document(encoder_json);
   TokenizerParts parts;
   parts.pattern = Pattern::kGpt2;
-  read_vocabulary(parse(parser, text), "encoder.json", {}, parts.vocabulary);
+  read_vocabulary(document.root(), "encoder.json", {}, parts.vocabulary);
   bool first = true;
   while (!vocab_bpe.empty()) {
     const size_t end = std::min(vocab_bpe.find('\n'), vocab_bpe.size());

@@ -240,6 +240,16 @@ bool is_alphanumeric(char byte) {
 
 bool is_visible(char byte) { return byte > ' ' && byte < '\x7F'; }
 
+bool is_letter(char byte) { return is_alphanumeric(byte) && byte > '9'; }
+
+// One line end between a visible ASCII character and a letter or digit ends a piece, in every pattern,
+// and does so too when the text ends there; a blank between a letter or digit and a letter begins one.
+bool is_plain_cut(std::string_view text, size_t i) {
+  if (text[i - 1] == '\n') return is_visible(text[i - 2]) && is_alphanumeric(text[i]);
+  return text[i] == ' ' && is_alphanumeric(text[i - 1]) && i + 1 < text.size() &&
+         is_letter(text[i + 1]);
+}
+
 bool ends_with_space(const char* text, const char* end) {
   const char* last = end - 1;
   while (last > text && end - last < 4 && (static_cast<unsigned char>(*last) & 0xC0U) == 0x80U)
@@ -331,12 +341,18 @@ Piece next_piece_of_more(Pattern pattern, const char* at, const char* end) {
   return {next, !text.met_end()};
 }
 
+size_t first_plain_cut(std::string_view text, size_t from) {
+  for (size_t i = std::max<size_t>(2, from); i < text.size(); ++i) {
+    if (is_plain_cut(text, i)) return i;
+  }
+  return std::string_view::npos;
+}
+
 size_t last_safe_cut(Pattern pattern, std::string_view text) {
-  // One line end between a visible ASCII character and a letter or digit ends a piece, in every pattern,
-  // and does so too when the text ends there. Where no line does that, look at all pieces.
+  // Where there is no plain cut, look at all pieces.
   if (pattern != Pattern::kNone) {
     for (size_t i = text.size(); i-- > 2;) {
-      if (text[i - 1] == '\n' && is_visible(text[i - 2]) && is_alphanumeric(text[i])) return i;
+      if (is_plain_cut(text, i)) return i;
     }
   }
   const char* const end = text.data() + text.size();

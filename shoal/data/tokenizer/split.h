@@ -54,6 +54,10 @@ struct Piece {
 // The same for a text that goes on beyond `end`.
 Piece next_piece_of_more(Pattern pattern, const char* at, const char* end);
 
+// First place from `from` on where every pattern but kNone begins a piece, so that both sides of a cut
+// there have the pieces of the whole; the text around it need not be known. npos if there is none.
+size_t first_plain_cut(std::string_view text, size_t from);
+
 // Where `text`, which begins with a piece, can be cut so that both sides have the pieces of the whole,
 // whatever follows; 0 if nowhere.
 size_t last_safe_cut(Pattern pattern, std::string_view text);

@@ -120,6 +120,30 @@ TEST(Patterns, SettledPiecesStayWhateverFollows) {
 }
 
 // Many at once are the same pieces as one by one, wherever a window of the fast way begins or ends.
+TEST(Patterns, APlainCutKeepsThePieces) {
+  const std::vector<std::string> parts = {"a", "Z",  "9",  " ",      "  ",     "\n",    "\r\n",
+                                          ".", "'s", "\t", "\u00a0", "\u0301", "\u3000"};
+  std::mt19937 random(17);
+  int cuts = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text;
+    for (int part = 0; part < 9; ++part) text += parts[random() % parts.size()];
+    for (size_t cut = first_plain_cut(text, 0); cut != std::string::npos;
+         cut = first_plain_cut(text, cut + 1)) {
+      ++cuts;
+      for (const Pattern pattern :
+           {Pattern::kGpt2, Pattern::kCl100k, Pattern::kCl100kTwo, Pattern::kCl100kOne,
+            Pattern::kO200k, Pattern::kByte, Pattern::kCharacter, Pattern::kWord}) {
+        std::vector<std::string> both = pieces(pattern, text.substr(0, cut));
+        const std::vector<std::string> behind = pieces(pattern, text.substr(cut));
+        both.insert(both.end(), behind.begin(), behind.end());
+        ASSERT_EQ(both, pieces(pattern, text)) << text << " at " << cut;
+      }
+    }
+  }
+  EXPECT_GT(cuts, 1000);
+}
+
 TEST(Patterns, ManyPiecesAtOnceAreTheSame) {
   std::mt19937 random(13);
   for (int round = 0; round < 3'000; ++round) {

@@ -1,0 +1,30 @@
+// jsonl_documents.h -- one JSON object per line, of which one field is the text, or two are a prompt
+// and its completion.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "shoal/data/documents/document.h"
+
+namespace shoal::data {
+
+// Names of the fields. Without `prompt` all of the text is trained on.
+struct TextFields {
+  std::string text = "text";
+  std::string prompt;
+};
+
+struct JsonlOptions {
+  TextFields fields;
+  Slice slice;
+  size_t max_line_bytes = size_t{256} << 20;
+};
+
+// `stream` begins one byte before the slice, or with the text. DataError says which line is wrong; it
+// begins with `name`, the file's. Blank lines are nothing, and neither are documents without text.
+std::unique_ptr<DocumentReader> read_jsonl(std::unique_ptr<ByteStream> stream,
+                                           const JsonlOptions& options,
+                                           const std::string& name);
+
+}  // namespace shoal::data

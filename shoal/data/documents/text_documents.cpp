@@ -1,0 +1,175 @@
+#include "shoal/data/documents/text_documents.h"
+
+#include <algorithm>
+
+#include "shoal/core/error.h"
+#include "shoal/data/documents/stream_window.h"
+
+namespace shoal::data {
+namespace {
+
+constexpr size_t kNowhere = std::string_view::npos;
+constexpr size_t kLongestPiece = size_t{256} << 20;  // of a tokenizer's pattern
+
+uint64_t first_position(const TextOptions& options) {
+  return options.slice.begin -
+         std::min<uint64_t>(options.slice.begin, bytes_before_slice(options.separator));
+}
+
+class SeparatedDocuments : public DocumentReader {
+ public:
+  SeparatedDocuments(std::unique_ptr<ByteStream> stream, TextOptions options, std::string name)
+      : stream_(std::move(stream)),
+        options_(std::move(options)),
+        name_(std::move(name)),
+        window_(*stream_, first_position(options_)) {
+    if (options_.slice.begin == 0) return;
+    while (true) {  // what stands before the first separator is another slice's
+      const size_t found = window_.view().find(options_.separator);
+      if (found != kNowhere) {
+        window_.drop(found + options_.separator.size());
+        return;
+      }
+      const size_t kept = std::min(window_.view().size(), options_.separator.size() - 1);
+      window_.drop(window_.view().size() - kept);
+      if (!window_.grow()) {
+        window_.drop(window_.view().size());
+        return;
+      }
+    }
+  }
+
+  bool next(Document& document) override {
+    while (true) {
+      window_.drop(used_);
+      used_ = 0;
+      if (begins_ && window_.position() >= options_.slice.end) return false;
+      document = next_piece();
+      if (!document.text.empty() || (!document.begins && document.ends)) return true;
+      if (window_.at_end() && window_.view().empty()) return false;
+    }
+  }
+
+ private:
+  Document next_piece() {
+    size_t searched = 0;
+    while (true) {
+      const std::string_view view = window_.view();
+      const size_t found = view.find(options_.separator, searched);
+      if (found != kNowhere) return hand_out(found, found + options_.separator.size(), true);
+      // The beginning of a separator may stand at the end.
+      searched = view.size() - std::min(view.size(), options_.separator.size() - 1);
+      if (view.size() >= options_.piece_bytes) {
+        const size_t cut = last_safe_cut(options_.pattern, view.substr(0, searched));
+        if (cut > 0) return hand_out(cut, cut, false);
+        if (view.size() > kLongestPiece)
+          throw DataError(
+              format("{}: nowhere to cut the text at byte {}", name_, window_.position()));
+      }
+      if (!window_.grow()) return hand_out(window_.view().size(), window_.view().size(), true);
+    }
+  }
+
+  Document hand_out(size_t size, size_t used, bool ends) {
+    used_ = used;
+    Document document{.text = window_.view().substr(0, size), .begins = begins_, .ends = ends};
+    begins_ = ends;
+    return document;
+  }
+
+  std::unique_ptr<ByteStream> stream_;
+  const TextOptions options_;
+  const std::string name_;
+  StreamWindow window_;
+  bool begins_ = true;
+  size_t used_ = 0;  // bytes of the window that were handed out last
+};
+
+class WholeText : public DocumentReader {
+ public:
+  WholeText(std::unique_ptr<ByteStream> stream, TextOptions options, std::string name)
+      : stream_(std::move(stream)),
+        options_(std::move(options)),
+        name_(std::move(name)),
+        window_(*stream_, first_position(options_)) {
+    if (options_.slice.begin > 0) find_begin();
+  }
+
+  bool next(Document& document) override {
+    window_.drop(used_);
+    used_ = 0;
+    while (window_.view().size() < options_.piece_bytes && window_.grow()) {
+    }
+    if (window_.view().empty() || window_.position() >= options_.slice.end) return false;
+    const size_t size = piece_size();
+    used_ = size;
+    document = {.text = window_.view().substr(0, size),
+                .begins = begins_,
+                .ends = window_.at_end() && size == window_.view().size()};
+    begins_ = false;
+    return true;
+  }
+
+ private:
+  size_t piece_size() {
+    while (true) {
+      const std::string_view view = window_.view();
+      const uint64_t to_end = options_.slice.end - window_.position();
+      if (to_end < view.size()) return find_border(options_.slice.end);
+      if (window_.at_end()) return view.size();
+      // What a border is judged by stays in the window.
+      if (to_end > view.size() + bytes_before_slice("")) {
+        if (const size_t cut = last_safe_cut(options_.pattern, view); cut > 0) return cut;
+      }
+      if (view.size() > kLongestPiece)
+        throw DataError(
+            format("{}: nowhere to cut the text at byte {}", name_, window_.position()));
+      if (!window_.grow()) return window_.view().size();
+    }
+  }
+
+  // A slice without a border in it is empty: the one before goes on through it.
+  void find_begin() {
+    const size_t border = find_border(options_.slice.begin, options_.slice.end);
+    window_.drop(border);
+    if (window_.position() >= options_.slice.end) window_.drop(window_.view().size());
+  }
+
+  // How far it is to the first place at or behind `position` where a slice can begin; the end of what
+  // has been read if there is none before `give_up`.
+  size_t find_border(uint64_t position, uint64_t give_up = UINT64_MAX) {
+    size_t searched = position - std::min(position, window_.position());
+    while (true) {
+      const std::string_view view = window_.view();
+      const size_t border = first_plain_cut(view, searched);
+      if (border != kNowhere) return border;
+      // The last byte may become a border when more is known.
+      searched = std::max(searched, view.size() - std::min<size_t>(view.size(), 1));
+      if (window_.position() + view.size() > give_up || !window_.grow())
+        return window_.view().size();
+    }
+  }
+
+  std::unique_ptr<ByteStream> stream_;
+  const TextOptions options_;
+  const std::string name_;
+  StreamWindow window_;
+  bool begins_ = true;
+  size_t used_ = 0;
+};
+
+}  // namespace
+
+size_t bytes_before_slice(const std::string& separator) {
+  return separator.empty() ? 2 : separator.size();
+}
+
+std::unique_ptr<DocumentReader> read_text(std::unique_ptr<ByteStream> stream,
+                                          const TextOptions& options,
+                                          const std::string& name) {
+  if (options.separator.empty())
+    return std::make_unique<WholeText>(std::move(stream), options, name);
+  return std::make_unique<SeparatedDocuments>(std::move(stream), options, name);
+}
+
+}  // namespace shoal::data

@@ -1,0 +1,30 @@
+// text_documents.h -- plain text: documents between separators, or all of it as one.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "shoal/data/documents/document.h"
+#include "shoal/data/tokenizer/split.h"
+
+namespace shoal::data {
+
+struct TextOptions {
+  Pattern pattern = Pattern::kNone;  // where a tokenizer can cut
+  std::string separator;             // empty: the whole text is one document
+  Slice slice;
+  // Longer documents come in pieces, and are judged (split, duplicates) by the first of them.
+  size_t piece_bytes = size_t{4} << 20;
+};
+
+// How many bytes before a slice the stream has to begin, so that the slice's border can be found.
+size_t bytes_before_slice(const std::string& separator);
+
+// `stream` begins bytes_before_slice() before the slice, or with the text. Where a text is one
+// document, a slice begins with its first plain cut (tokenizer/split.h), so that the ids of the slices
+// together are those of the text.
+std::unique_ptr<DocumentReader> read_text(std::unique_ptr<ByteStream> stream,
+                                          const TextOptions& options,
+                                          const std::string& name);
+
+}  // namespace shoal::data

@@ -1,0 +1,184 @@
+#include "shoal/prepare/input_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+
+#include <dlfcn.h>
+#include <glob.h>
+
+#include <arrow/filesystem/filesystem.h>
+#include <arrow/filesystem/localfs.h>
+#include <arrow/io/interfaces.h>
+
+#include "shoal/prepare/arrow_errors.h"
+
+namespace shoal::prepare {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kKnown =
+    ".txt .text .md, .jsonl .ndjson .json (each also with .gz or .zst), .parquet, .arrow, "
+    ".bin .idx .npy";
+
+struct Kind {
+  InputKind kind;
+  Compression compression;
+};
+
+std::optional<Kind> kind_of(std::string_view path) {
+  static const std::map<std::string, InputKind, std::less<>> kinds = {
+      {".txt", InputKind::kText},        {".text", InputKind::kText},
+      {".md", InputKind::kText},         {".jsonl", InputKind::kJsonl},
+      {".ndjson", InputKind::kJsonl},    {".json", InputKind::kJsonl},
+      {".parquet", InputKind::kParquet}, {".arrow", InputKind::kArrow},
+      {".bin", InputKind::kTokens},      {".idx", InputKind::kTokens},
+      {".npy", InputKind::kTokens}};
+  fs::path name = fs::path(path).filename();
+  Compression compression = Compression::kNone;
+  if (name.extension() == ".gz") compression = Compression::kGzip;
+  if (name.extension() == ".zst" || name.extension() == ".zstd") compression = Compression::kZstd;
+  if (compression != Compression::kNone) name = name.stem();
+  const auto found = kinds.find(name.extension().string());
+  if (found == kinds.end()) return std::nullopt;
+  const bool streams = found->second == InputKind::kText || found->second == InputKind::kJsonl;
+  if (compression != Compression::kNone && !streams) return std::nullopt;
+  return Kind{found->second, compression};
+}
+
+// What other programs put beside the data: never input when found in a directory.
+bool is_beside_data(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.starts_with(".") || name.starts_with("cache-") || name == "state.json" ||
+         name == "dataset_info.json" || name == "dataset_dict.json" || name.ends_with(".idx");
+}
+
+// Arrow keeps S3 in a library beside its own and loads it when told to.
+void load_s3() {
+  static const bool loaded = [] {
+    Dl_info info{};
+    if (::dladdr(reinterpret_cast<const void*>(&arrow::fs::LoadFileSystemFactories), &info) == 0)
+      throw BugError("libarrow is not a shared library");
+    const fs::path library = info.dli_fname;
+    const std::string suffix = library.filename().string().substr(std::string("libarrow").size());
+    const fs::path s3 = library.parent_path() / ("libarrow_s3" + suffix);
+    must(arrow::fs::LoadFileSystemFactories(s3.c_str()), format("loading {}", s3.string()));
+    return true;
+  }();
+  (void)loaded;
+}
+
+// s3://KEY:SECRET@bucket is allowed, but must not reach logs.
+std::string without_secret(const std::string& uri) {
+  const size_t scheme = uri.find("://");
+  const size_t at = uri.find('@');
+  const size_t slash = uri.find('/', scheme + 3);
+  if (at == std::string::npos || at > slash) return uri.substr(0, uri.find('?'));
+  return uri.substr(0, scheme + 3) + uri.substr(at + 1, uri.find('?') - at - 1);
+}
+
+class InputFinder {
+ public:
+  void add(const std::string& word) {
+    const size_t before = files_.size();
+    if (word.find("://") != std::string::npos) {
+      add_uri(word);
+    } else {
+      add_local(word);
+    }
+    if (files_.size() == before)
+      throw UsageError(
+          format("--input {} holds no file that shoal can read: {}", without_secret(word), kKnown));
+  }
+
+  std::vector<InputFile> take() { return std::move(files_); }
+
+ private:
+  void add_uri(const std::string& uri) {
+    const std::string shown = without_secret(uri);
+    if (uri.starts_with("s3://")) load_s3();
+    std::string path;
+    auto system = arrow::fs::FileSystemFromUri(uri, &path);
+    if (!system.ok()) throw UsageError(format("--input {}: {}", shown, system.status().message()));
+    add_path(*system, path, shown.substr(0, shown.size() - std::min(shown.size(), path.size())));
+  }
+
+  void add_local(const std::string& word) {
+    std::vector<std::string> paths = {word};
+    if (!fs::exists(word)) paths = glob(word);
+    const auto system = std::make_shared<arrow::fs::LocalFileSystem>();
+    for (const std::string& path : paths) add_path(system, path, "");
+  }
+
+  static std::vector<std::string> glob(const std::string& pattern) {
+    glob_t found{};
+    std::vector<std::string> paths;
+    if (::glob(pattern.c_str(), 0, nullptr, &found) == 0)
+      paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+    ::globfree(&found);
+    if (paths.empty()) throw UsageError(format("--input {}: there is no such file", pattern));
+    return paths;
+  }
+
+  void add_path(const std::shared_ptr<arrow::fs::FileSystem>& system,
+                const std::string& path,
+                const std::string& prefix) {
+    const auto info = system->GetFileInfo(path);
+    if (!info.ok() || info->type() == arrow::fs::FileType::NotFound)
+      throw UsageError(format("--input {}{}: {}", prefix, path,
+                              info.ok() ? "there is no such file" : info.status().message()));
+    if (info->IsFile()) {
+      add_file(system, *info, prefix, /*must_be_known=*/true);
+      return;
+    }
+    arrow::fs::FileSelector selector;
+    selector.base_dir = path;
+    selector.recursive = true;
+    auto infos = must(system->GetFileInfo(selector), format("listing {}{}", prefix, path));
+    std::sort(infos.begin(), infos.end(),
+              [](const auto& a, const auto& b) { return a.path() < b.path(); });
+    for (const arrow::fs::FileInfo& file : infos) {
+      if (file.IsFile() && !is_beside_data(file.path())) add_file(system, file, prefix, false);
+    }
+  }
+
+  void add_file(const std::shared_ptr<arrow::fs::FileSystem>& system,
+                const arrow::fs::FileInfo& info,
+                const std::string& prefix,
+                bool must_be_known) {
+    const std::optional<Kind> kind = kind_of(info.path());
+    if (!kind) {
+      if (!must_be_known) return;
+      throw UsageError(format("--input {}{}: the name does not tell what it is; known are {}",
+                              prefix, info.path(), kKnown));
+    }
+    files_.push_back({.name = prefix + info.path(),
+                      .file_system = system,
+                      .path = info.path(),
+                      .bytes = static_cast<uint64_t>(std::max<int64_t>(0, info.size())),
+                      .kind = kind->kind,
+                      .compression = kind->compression});
+  }
+
+  std::vector<InputFile> files_;
+};
+
+}  // namespace
+
+bool InputFile::is_local() const { return file_system->type_name() == "local"; }
+
+std::vector<InputFile> find_inputs(const std::vector<std::string>& words) {
+  InputFinder finder;
+  for (const std::string& word : words) finder.add(word);
+  return finder.take();
+}
+
+std::shared_ptr<arrow::io::RandomAccessFile> open_input(const InputFile& file) {
+  return must(file.file_system->OpenInputFile(file.path), format("opening {}", file.name));
+}
+
+void close_file_systems() { arrow::fs::EnsureFinalized(); }
+
+}  // namespace shoal::prepare

@@ -1,0 +1,52 @@
+// input_files.h -- which files a preparation reads, and what kind each is.
+//
+//   find_inputs({"corpus/*.jsonl.gz", "s3://bucket/books"})
+//
+// A word is a file, a glob, a directory (everything below it whose kind is known, by name), or a URI
+// that Arrow understands. The order is that of the words, and by name within each.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace arrow::fs {
+class FileSystem;
+}
+namespace arrow::io {
+class RandomAccessFile;
+}
+
+namespace shoal::prepare {
+
+enum class InputKind {
+  kText,     // .txt .text .md
+  kJsonl,    // .jsonl .ndjson .json
+  kParquet,  // .parquet
+  kArrow,    // .arrow: IPC file or stream, also as Hugging Face's `datasets` saves it
+  kTokens,   // .bin .idx .npy: token files of nanoGPT, llm.c, Megatron, OLMo
+};
+
+enum class Compression { kNone, kGzip, kZstd };
+
+struct InputFile {
+  std::string name;  // as people know it, for messages and for telling preparations apart
+  std::shared_ptr<arrow::fs::FileSystem> file_system;
+  std::string path;  // within the file system
+  uint64_t bytes = 0;
+  InputKind kind = InputKind::kText;
+  Compression compression = Compression::kNone;
+
+  [[nodiscard]] bool is_local() const;
+};
+
+// UsageError for a word that names nothing, or a file whose name tells no kind.
+std::vector<InputFile> find_inputs(const std::vector<std::string>& words);
+
+std::shared_ptr<arrow::io::RandomAccessFile> open_input(const InputFile& file);
+
+// To be called once, before the process ends: S3 keeps threads.
+void close_file_systems();
+
+}  // namespace shoal::prepare

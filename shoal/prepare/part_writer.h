@@ -1,0 +1,30 @@
+// part_writer.h -- one part of the input: read, judged, encoded, written.
+#pragma once
+
+#include <vector>
+
+#include "shoal/core/checksum.h"
+#include "shoal/data/shards/manifest.h"
+#include "shoal/data/tokenizer/encoder.h"
+#include "shoal/prepare/duplicates.h"
+#include "shoal/prepare/input_plan.h"
+
+namespace shoal::prepare {
+
+data::TokenLayout layout_of(const PrepareOptions& options);
+
+// Of every document of the part, in order.
+std::vector<Hash128> hash_part(const InputPlan& plan,
+                               uint64_t number,
+                               const PrepareOptions& options,
+                               Progress& progress);
+
+// Writes the shards; `duplicates` are left out. The part's own file is the caller's to write.
+data::Part write_part(const InputPlan& plan,
+                      uint64_t number,
+                      const PrepareOptions& options,
+                      const Duplicates& duplicates,
+                      data::Encoder& encoder,
+                      Progress& progress);
+
+}  // namespace shoal::prepare

@@ -1,0 +1,201 @@
+#include "shoal/prepare/prepare.h"
+
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "shoal/core/error.h"
+#include "shoal/core/files.h"
+#include "shoal/core/log.h"
+#include "shoal/core/units.h"
+#include "shoal/prepare/input_plan.h"
+#include "shoal/prepare/part_writer.h"
+
+namespace shoal::prepare {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kIdentityFile = "preparation.json";
+constexpr size_t kMaxPartFile = size_t{64} << 20;
+
+// All threads take parts until there are none; the first error stops them and is thrown here.
+void for_each_part(const std::vector<uint64_t>& parts,
+                   int threads,
+                   const std::function<std::function<void(uint64_t)>()>& make_worker) {
+  std::atomic<size_t> next = 0;
+  std::exception_ptr error;
+  std::mutex mutex;
+  const auto work = [&] {
+    try {
+      const std::function<void(uint64_t)> do_part = make_worker();
+      for (size_t at = next++; at < parts.size(); at = next++) do_part(parts[at]);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!error) error = std::current_exception();
+      next = parts.size();
+    }
+  };
+  std::vector<std::thread> helpers;
+  for (int thread = 1; thread < threads; ++thread) helpers.emplace_back(work);
+  work();
+  for (std::thread& helper : helpers) helper.join();
+  if (error) std::rethrow_exception(error);
+}
+
+class Preparation {
+ public:
+  Preparation(const PrepareOptions& options, Progress& progress)
+      : options_(options), progress_(progress), plan_(plan_input(options)) {
+    claim_directory();
+    remove_leftovers();
+    for (uint64_t number = 0; number < plan_.parts.size(); ++number) {
+      if (!is_mine(number)) continue;
+      const uint64_t bytes = plan_.parts[number].bytes;
+      progress_.bytes_total += bytes;
+      if (read_done(number)) {
+        progress_.bytes_done += bytes;
+        progress_.bytes_found_done += bytes;
+      } else {
+        mine_.push_back(number);
+      }
+    }
+  }
+
+  std::optional<data::Manifest> run() {
+    if (options_.deduplicate) find_duplicates_of_mine();
+    for_each_part(mine_, options_.threads, [this] {
+      const auto encoder = std::make_shared<data::Encoder>(options_.tokenizer);
+      return [this, encoder](uint64_t number) { write_one(number, *encoder); };
+    });
+    return finish();
+  }
+
+ private:
+  // One directory, one preparation: shards of two would look alike and not belong together.
+  void claim_directory() {
+    const fs::path path = options_.output / kIdentityFile;
+    if (create_file_once(path, plan_.identity)) return;
+    if (read_file(path, 1 << 20) == plan_.identity) return;
+    throw UsageError(
+        format("{} holds a preparation of other files, or with another tokenizer or other options: "
+               "compare {}, remove the directory, or name another",
+               options_.output.string(), path.string()));
+  }
+
+  [[nodiscard]] bool is_mine(uint64_t number) const {
+    return number % static_cast<uint64_t>(options_.world_size) ==
+           static_cast<uint64_t>(options_.rank);
+  }
+
+  // What a killed run had begun to write. Only files of parts that are this rank's, or that no other
+  // rank can be writing.
+  void remove_leftovers() const {
+    for (const auto& entry : fs::directory_iterator(options_.output)) {
+      const std::string name = entry.path().filename().string();
+      if (name.find(".tmp-") == std::string::npos && !name.ends_with(".unfinished")) continue;
+      const size_t digits = name.find_first_of("0123456789");
+      const bool of_a_part = digits != std::string::npos && digits > 0 && name[digits - 1] == '-' &&
+                             !name.starts_with(kIdentityFile) &&
+                             !name.starts_with(data::kManifestFile);
+      if (of_a_part ? is_mine(std::strtoull(name.c_str() + digits, nullptr, 10))
+                    : options_.world_size == 1)
+        fs::remove(entry.path());
+    }
+  }
+
+  [[nodiscard]] std::optional<data::Part> read_done(uint64_t number) const {
+    const fs::path path = options_.output / data::part_file(number);
+    if (!fs::exists(path)) return std::nullopt;
+    data::Part part = data::part_from_json(read_file(path, kMaxPartFile), path.string());
+    for (const data::Split split : data::kSplits) {
+      if (!part.of(split)) continue;
+      std::error_code missing;
+      const uint64_t bytes = fs::file_size(options_.output / part.of(split)->file, missing);
+      if (missing || bytes != part.of(split)->bytes) return std::nullopt;
+    }
+    return part;
+  }
+
+  void write_one(uint64_t number, data::Encoder& encoder) {
+    static const Duplicates kNone;
+    const auto found = duplicates_.find(number);
+    const data::Part part =
+        write_part(plan_, number, options_, found == duplicates_.end() ? kNone : found->second,
+                   encoder, progress_);
+    write_file_atomically(options_.output / data::part_file(number), data::to_json(part));
+  }
+
+  void find_duplicates_of_mine() {
+    if (mine_.empty()) return;
+    progress_.hashing = true;
+    std::vector<uint64_t> unhashed;
+    for (const uint64_t number : mine_) {
+      if (!fs::exists(options_.output / hashes_file(number))) unhashed.push_back(number);
+    }
+    const uint64_t before = progress_.bytes_done;
+    for_each_part(unhashed, options_.threads, [this] {
+      return [this](uint64_t number) {
+        write_hashes(options_.output, number, hash_part(plan_, number, options_, progress_));
+      };
+    });
+    await_hashes();
+    duplicates_ = find_duplicates(options_.output, plan_.parts.size(), mine_);
+    progress_.bytes_done = before;
+    progress_.hashing = false;
+  }
+
+  // Other ranks' hashes appear as files, on a file system that may tell nobody: this has to look.
+  void await_hashes() const {
+    constexpr auto kPatience = std::chrono::minutes(30);  // without any new file
+    auto changed = Clock::now();
+    for (uint64_t number = 0; number < plan_.parts.size();) {
+      if (fs::exists(options_.output / hashes_file(number))) {
+        ++number;
+        changed = Clock::now();
+        continue;
+      }
+      if (options_.world_size == 1 || Clock::now() - changed > kPatience) {
+        throw PeerLost(
+            format("rank {} waits for {}, which rank {} has to write, and nothing came "
+                   "for 30 minutes: start the ranks again, they go on from here",
+                   options_.rank, (options_.output / hashes_file(number)).string(),
+                   number % static_cast<uint64_t>(options_.world_size)));
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+
+  // Whoever comes here last finds all parts done.
+  std::optional<data::Manifest> finish() {
+    data::ManifestBuilder builder(layout_of(options_));
+    for (uint64_t number = 0; number < plan_.parts.size(); ++number) {
+      const std::optional<data::Part> part = read_done(number);
+      if (!part) return std::nullopt;
+      const std::string json = read_file(options_.output / data::part_file(number), kMaxPartFile);
+      builder.add(number, *part, xxh3_128(json).hex());
+    }
+    const fs::path path = options_.output / data::kManifestFile;
+    const std::string json = data::to_json(builder.manifest());
+    write_file_atomically(path, json);
+    for (uint64_t number = 0; number < plan_.parts.size(); ++number) {
+      std::error_code not_there;
+      fs::remove(options_.output / hashes_file(number), not_there);
+    }
+    return data::manifest_from_json(json, path.string());
+  }
+
+  const PrepareOptions& options_;
+  Progress& progress_;
+  const InputPlan plan_;
+  std::vector<uint64_t> mine_;  // not done yet
+  std::map<uint64_t, Duplicates> duplicates_;
+};
+
+}  // namespace
+
+std::optional<data::Manifest> prepare(const PrepareOptions& options, Progress& progress) {
+  return Preparation(options, progress).run();
+}
+
+}  // namespace shoal::prepare

@@ -1,0 +1,57 @@
+// shard_writer.h -- tokens into a shard: a plain Arrow IPC file with one row per document.
+//
+//   ShardWriter writer("tokens", "train-00000.arrow", layout);
+//   writer.add(ids);                 // as often as it takes
+//   writer.end_document();
+//   const Shard shard = writer.finish();
+//
+// Column `input_ids` holds a list of uint16 (uint32 for vocabularies beyond 65,536), column
+// `loss_mask` a list of bool where the layout has one. Rows are collected into blocks of about half a
+// million tokens. Only a document longer than that is ever cut, into rows of which all but the first
+// have `continues` true. Nothing of that name is there before finish().
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "shoal/data/shards/manifest.h"
+#include "shoal/data/tokenizer/vocabulary.h"
+
+namespace shoal::prepare {
+
+constexpr size_t kBlockTokens = size_t{1} << 19;
+
+class ShardWriter {
+ public:
+  ShardWriter(const std::filesystem::path& directory,
+              const std::string& file,
+              const data::TokenLayout& layout);
+  ~ShardWriter();
+
+  void add(std::span<const data::TokenId> ids, bool trained_on = true);
+  void end_document();
+  // The document goes on in another shard.
+  void break_document();
+
+  // Writes what is left, makes the file durable, gives it its name, and reads it again to say where
+  // everything is.
+  data::Shard finish();
+
+ private:
+  class File;
+  class Rows;
+
+  void write_block();
+
+  std::filesystem::path directory_;
+  std::string name_;
+  data::TokenLayout layout_;
+  std::unique_ptr<Rows> rows_;
+  std::unique_ptr<File> file_;
+  uint64_t documents_ = 0;
+  bool continues_ = false;  // the row that is open goes on with a document
+};
+
+}  // namespace shoal::prepare

@@ -1,0 +1,415 @@
+#!/usr/bin/env python3
+"""shoal prepare, against what Python and pyarrow make of the same files.
+
+The byte tokenizer is the oracle for ids: every byte is its own id, and 256 ends a document.
+"""
+import gzip
+import hashlib
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ["SHOAL_SOURCE_DIR"])
+BINARY = pathlib.Path(os.environ["SHOAL_BINARY_DIR"])
+DATA = pathlib.Path(os.environ.get("SHOAL_TEST_DATA", SOURCE.parent / "shared" / "data"))
+sys.path.insert(0, str(SOURCE / ".deps" / "site"))
+import pyarrow as pa  # noqa: E402
+import pyarrow.parquet as pq  # noqa: E402
+
+SHOAL = str(BINARY / "shoal")
+END = 256
+
+
+def prepare(output, *words, code=0, ranks=None, before=()):
+    command = [*before, SHOAL]
+    if ranks:
+        command += ["launch", "--ranks", str(ranks), "--"]
+    command += ["prepare", "--output", str(output), *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == code, f"exit {done.returncode}, not {code}: {done.stderr}\n{done.stdout}"
+    return done.stderr
+
+
+def tables(directory, split):
+    manifest = json.loads((directory / "manifest.json").read_text())
+    return [pa.ipc.open_file(directory / shard["file"]).read_all() for shard in manifest[split]["shards"]]
+
+
+def documents(directory, split="train"):
+    """The ids of each document; rows that continue one are joined to it."""
+    found = []
+    for table in tables(directory, split):
+        table.validate(full=True)
+        for ids, continues in zip(table["input_ids"].to_pylist(), table["continues"].to_pylist()):
+            if continues:
+                found[-1] += ids
+            else:
+                found.append(ids)
+    return found
+
+
+def texts(directory, split="train"):
+    for ids in documents(directory, split):
+        assert ids[-1] == END and END not in ids[:-1], ids[-3:]
+        yield bytes(ids[:-1]).decode()
+
+
+def digest_of(directory):
+    """Every file's name and content."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(directory.iterdir())}
+
+
+def some_documents(count, seed):
+    """Documents of many lengths in several scripts, some empty, some with what JSON must escape."""
+    random.seed(seed)
+    words = ["the", "Königsberg", "東京", "a\"b", "back\\slash", "tab\there", "\u2028", "é", "42", "🙂", "x" * 97]
+    return [" ".join(random.choices(words, k=random.choice([0, 1, 2, 3, 7, 31, 211, 1009]))) for _ in range(count)]
+
+
+class Prepare(unittest.TestCase):
+    def setUp(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="prepare-"))
+        self.addCleanup(shutil.rmtree, self.directory)
+
+    def path(self, name):
+        return self.directory / name
+
+    def jsonl(self, name, docs, **extra):
+        self.path(name).write_text("".join(json.dumps({"id": i, "text": doc, **extra}, ensure_ascii=i % 2 == 0) + "\n"
+                                           for i, doc in enumerate(docs)))
+        return self.path(name)
+
+    def byte(self, output, source, *words, **more):
+        return prepare(self.path(output), "--input", source, "--tokenizer", "byte", *words, **more)
+
+
+class Formats(Prepare):
+    def setUp(self):
+        super().setUp()
+        self.docs = some_documents(301, seed=1)
+        self.kept = [doc for doc in self.docs if doc]
+
+    def check(self, source, *words):
+        self.byte("out", source, "--validation", "none", *words)
+        self.assertEqual(list(texts(self.path("out"))), self.kept)
+
+    def test_jsonl(self):
+        self.check(self.jsonl("a.jsonl", self.docs))
+
+    def test_jsonl_in_many_slices(self):
+        for part_bytes in (1024, 1031, 4099, 100003):
+            output = f"sliced-{part_bytes}"
+            self.byte(output, self.jsonl("a.jsonl", self.docs), "--validation", "none", "--part-bytes", part_bytes)
+            self.assertEqual(list(texts(self.path(output))), self.kept)
+
+    def test_blank_lines_crlf_and_no_last_line_feed(self):
+        lines = [json.dumps({"text": doc}) for doc in self.docs]
+        self.path("a.jsonl").write_bytes("\r\n\n  \r\n".join(lines).encode())
+        self.check(self.path("a.jsonl"))
+
+    def test_gzip_also_in_several_members(self):
+        plain = self.jsonl("a.jsonl", self.docs).read_bytes()
+        half = len(plain) // 2
+        self.path("a.jsonl.gz").write_bytes(gzip.compress(plain[:half]) + gzip.compress(plain[half:]))
+        self.check(self.path("a.jsonl.gz"))
+
+    def test_zstd(self):
+        plain = self.jsonl("a.jsonl", self.docs).read_bytes()
+        with pa.CompressedOutputStream(str(self.path("a.jsonl.zst")), "zstd") as stream:
+            stream.write(plain)
+        self.check(self.path("a.jsonl.zst"))
+
+    def test_truncated_compression_is_an_error(self):
+        plain = self.jsonl("a.jsonl", self.docs).read_bytes()
+        self.path("a.jsonl.gz").write_bytes(gzip.compress(plain)[:-37])
+        error = self.byte("out", self.path("a.jsonl.gz"), code=3)
+        self.assertIn("a.jsonl.gz", error)
+
+    def test_parquet_of_every_text_type(self):
+        types = {"string": pa.string(), "large_string": pa.large_string(), "binary": pa.binary(),
+                 "large_binary": pa.large_binary(), "string_view": pa.string_view()}
+        for name, kind in types.items():
+            docs = pa.array(self.docs, pa.string()).cast(kind)
+            table = pa.table({"number": list(range(len(docs))), "body": docs})
+            pq.write_table(table, self.path(f"{name}.parquet"), row_group_size=37)
+            self.byte(name, self.path(f"{name}.parquet"), "--validation", "none", "--fields", "body")
+            self.assertEqual(list(texts(self.path(name))), self.kept)
+
+    def test_parquet_by_row_groups(self):
+        table = pa.table({"text": self.docs})
+        pq.write_table(table, self.path("a.parquet"), row_group_size=23)
+        self.byte("out", self.path("a.parquet"), "--validation", "none", "--part-bytes", 1024)
+        self.assertEqual(list(texts(self.path("out"))), self.kept)
+        self.assertGreater(len(tables(self.path("out"), "train")), 5)
+
+    def test_nulls_are_no_documents(self):
+        pq.write_table(pa.table({"text": [None, "one", None, "two"]}), self.path("a.parquet"))
+        self.byte("out", self.path("a.parquet"), "--validation", "none")
+        self.assertEqual(list(texts(self.path("out"))), ["one", "two"])
+
+    def test_datasets_directory(self):
+        """As Hugging Face's save_to_disk leaves it: IPC streams, and files that are no data."""
+        root = self.path("saved/train")
+        root.mkdir(parents=True)
+        third = len(self.docs) // 3
+        shards = [self.docs[:third], self.docs[third:]]
+        for number, docs in enumerate(shards):
+            table = pa.table({"text": docs})
+            with pa.ipc.new_stream(str(root / f"data-{number:05}-of-00002.arrow"), table.schema) as writer:
+                writer.write_table(table, max_chunksize=29)
+        (root / "state.json").write_text('{"_data_files": []}')
+        (root / "dataset_info.json").write_text("{}")
+        (root / "cache-1234.arrow").write_bytes(b"not data")
+        (self.path("saved") / "dataset_dict.json").write_text('{"splits": ["train"]}')
+        self.check(self.path("saved"))
+
+    def test_ids_as_they_are(self):
+        lists = [[ord(c) % 256 for c in doc] for doc in self.kept]
+        for kind in (pa.list_(pa.int32()), pa.large_list(pa.int64()), pa.list_(pa.uint16())):
+            table = pa.table({"input_ids": pa.array(lists, kind)})
+            name = str(kind).replace("<", "_").replace(">", "").replace(": ", "")
+            with pa.ipc.new_file(str(self.path(f"{name}.arrow")), table.schema) as writer:
+                writer.write_table(table, max_chunksize=31)
+            self.byte(name, self.path(f"{name}.arrow"), "--fields", "input_ids", "--validation", "none")
+            self.assertEqual([ids[:-1] for ids in documents(self.path(name))], lists)
+
+    def test_ids_out_of_range(self):
+        for bad in (-1, 257, 2**40):
+            table = pa.table({"input_ids": pa.array([[1, 2], [3, bad]], pa.list_(pa.int64()))})
+            pq.write_table(table, self.path(f"bad{bad}.parquet"))
+            error = self.byte(f"out{bad}", self.path(f"bad{bad}.parquet"), "--fields", "input_ids", code=3)
+            self.assertIn("below the vocabulary's 257", error)
+
+    def test_own_shards_are_input_again(self):
+        self.check(self.jsonl("a.jsonl", self.docs))
+        self.byte("again", self.path("out/train-00000.arrow"), "--fields", "input_ids", "--validation", "none",
+                  "--end-of-document", "none")
+        self.assertEqual(documents(self.path("again")), documents(self.path("out")))
+
+    def test_several_inputs_in_order(self):
+        self.jsonl("2.jsonl", self.docs[:50])
+        self.jsonl("10.jsonl", self.docs[50:60])
+        self.path("last.txt").write_text("the end")
+        prepare(self.path("out"), "--input", self.path("*.jsonl"), "--input", self.path("last.txt"),
+                "--tokenizer", "byte", "--validation", "none")
+        order = self.docs[50:60] + self.docs[:50] + ["the end"]
+        self.assertEqual(list(texts(self.path("out"))), [doc for doc in order if doc])
+
+
+class Texts(Prepare):
+    def test_separator_at_any_slice(self):
+        docs = [doc for doc in some_documents(97, seed=2)]
+        self.path("a.txt").write_text("<|endoftext|>".join(docs))
+        for part_bytes in (1024, 1033, 2048, 65537):
+            output = f"out-{part_bytes}"
+            self.byte(output, self.path("a.txt"), "--separator", "<|endoftext|>", "--validation", "none",
+                      "--part-bytes", part_bytes)
+            self.assertEqual(list(texts(self.path(output))), [doc for doc in docs if doc])
+
+    def test_escaped_separator(self):
+        self.path("a.txt").write_text("one\n\ntwo\nlines\n\nthree")
+        self.byte("out", self.path("a.txt"), "--separator", "\\n\\n", "--validation", "none")
+        self.assertEqual(list(texts(self.path("out"))), ["one", "two\nlines", "three"])
+
+    def test_long_document_is_cut_into_rows_and_comes_back(self):
+        text = " ".join(some_documents(4000, seed=3))[:3_000_017]
+        self.path("a.txt").write_text(text)
+        self.byte("out", self.path("a.txt"), "--validation", "none")
+        self.assertEqual(list(texts(self.path("out"))), [self.path("a.txt").read_text()])
+        rows = [len(ids) for ids in tables(self.path("out"), "train")[0]["input_ids"].to_pylist()]
+        self.assertEqual(rows[:2], [1 << 20, 1 << 20])
+
+    def test_whole_text_in_slices_has_the_ids_of_the_whole(self):
+        corpora = DATA / "corpora"
+        if not corpora.exists():
+            self.skipTest(f"no corpora in {DATA}")
+        for name, vocabulary in (("war_and_peace.txt", "gpt2/tokenizer.json"), ("botchan_en.txt", "cl100k_base.tiktoken"),
+                                 ("ja_wagahaiwa_nekodearu.txt", "o200k_base.tiktoken"),
+                                 ("pg1399_anna_karenina.cp1252.txt", "gpt2/tokenizer.json")):
+            whole = subprocess.run([SHOAL, "tokenizer", "encode", "--tokenizer", DATA / vocabulary, corpora / name],
+                                   capture_output=True, text=True, check=True).stdout.split()
+            prepare(self.path(name), "--input", corpora / name, "--tokenizer", DATA / vocabulary, "--validation", "none",
+                    "--end-of-document", "none", "--part-bytes", 100_003)
+            sliced = [id for table in tables(self.path(name), "train") for ids in table["input_ids"].to_pylist()
+                      for id in ids]
+            whole = list(map(int, whole))
+            first = next((at for at, (a, b) in enumerate(zip(sliced, whole)) if a != b), None)
+            self.assertTrue(sliced == whole, f"{name}: {len(sliced)} and {len(whole)} ids, first difference at {first}")
+
+    def test_tail_of_shakespeare(self):
+        source = DATA / "corpora" / "tinyshakespeare.txt"
+        if not source.exists():
+            self.skipTest(f"no {source}")
+        prepare(self.path("gpt2"), "--input", source, "--tokenizer", DATA / "gpt2", "--validation", "tail:0.1",
+                "--end-of-document", "none")
+        counts = json.loads((self.path("gpt2") / "manifest.json").read_text())
+        self.assertEqual((counts["train"]["tokens"], counts["validation"]["tokens"]), (301_966, 36_059))
+        subprocess.run([SHOAL, "tokenizer", "train", "--kind", "character", "--output", self.path("chars"), source],
+                       check=True, capture_output=True)
+        prepare(self.path("tokens"), "--input", source, "--tokenizer", self.path("chars"), "--validation", "tail:0.1")
+        counts = json.loads((self.path("tokens") / "manifest.json").read_text())
+        self.assertEqual((counts["train"]["tokens"], counts["validation"]["tokens"]), (1_003_854, 111_540))
+        self.assertEqual(counts["vocab_size"], 65)
+
+    def test_tail_does_not_cut_a_character(self):
+        self.path("a.txt").write_text("é" * 501)
+        self.byte("out", self.path("a.txt"), "--validation", "tail:0.333", "--end-of-document", "none")
+        for split in ("train", "validation"):
+            text = bytes(id for ids in documents(self.path("out"), split) for id in ids).decode()
+            self.assertEqual(set(text), {"é"})
+
+
+class Choices(Prepare):
+    def test_loss_mask_of_prompt_and_completion(self):
+        rows = [{"completion": f" answer {n}", "prompt": "question? " * (n % 3)} for n in range(41)]
+        self.path("a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        self.byte("out", self.path("a.jsonl"), "--fields", "prompt,completion", "--validation", "none")
+        (table,) = tables(self.path("out"), "train")
+        for row, ids, mask in zip(rows, table["input_ids"].to_pylist(), table["loss_mask"].to_pylist()):
+            self.assertEqual(bytes(ids[:-1]).decode(), row["prompt"] + row["completion"])
+            prompt = len(row["prompt"])
+            self.assertEqual(mask, [False] * prompt + [True] * (len(ids) - prompt))
+
+    def test_split_by_hash_keeps_copies_together_and_the_share(self):
+        docs = [f"document {n} of this corpus" for n in range(4001)]
+        self.byte("out", self.jsonl("a.jsonl", docs + docs[::-1]))
+        train, validation = (list(texts(self.path("out"), split)) for split in ("train", "validation"))
+        self.assertEqual(sorted(train + validation), sorted(docs + docs))
+        self.assertFalse(set(train) & set(validation))
+        # Binomial(4001, 0.05): 200 with a standard deviation of 13.8; five of them.
+        self.assertLess(abs(len(set(validation)) - 200), 69)
+
+    def test_duplicates(self):
+        random.seed(5)
+        docs = [f"document {random.randrange(700)}" for _ in range(3001)]
+        source = self.jsonl("a.jsonl", docs)
+        first = list(dict.fromkeys(docs))
+        self.byte("out", source, "--deduplicate", "--validation", "none", "--part-bytes", 4099)
+        self.assertEqual(list(texts(self.path("out"))), first)
+        counts = json.loads((self.path("out") / "manifest.json").read_text())["input"]
+        self.assertEqual((counts["documents"], counts["duplicates"]), (3001, 3001 - len(first)))
+        self.byte("ranks", source, "--deduplicate", "--validation", "none", "--part-bytes", 4099, ranks=3)
+        self.assertEqual(digest_of(self.path("ranks")), digest_of(self.path("out")))
+
+    def test_no_end_token_where_the_tokenizer_has_none(self):
+        self.byte("out", self.jsonl("a.jsonl", ["ab", "c"]), "--end-of-document", "none", "--validation", "none")
+        self.assertEqual(documents(self.path("out")), [[97, 98], [99]])
+
+    def test_metadata_and_modes(self):
+        self.byte("out", self.jsonl("a.jsonl", ["ab", "c"]), "--validation", "none")
+        metadata = pa.ipc.open_file(self.path("out/train-00000.arrow")).schema.metadata
+        manifest = json.loads(self.path("out/manifest.json").read_text())
+        self.assertEqual(metadata[b"shoal.tokenizer"].decode(), manifest["tokenizer"])
+        self.assertEqual(metadata[b"shoal.end_of_document"], b"256")
+        for path in self.path("out").iterdir():
+            self.assertEqual(path.stat().st_mode & 0o777, 0o640, path)
+
+
+class Sameness(Prepare):
+    """Threads, ranks, kills: the same bytes."""
+
+    def setUp(self):
+        super().setUp()
+        self.source = self.jsonl("a.jsonl", some_documents(20_011, seed=7))
+        self.words = ["--part-bytes", 300_007]
+        self.byte("out", self.source, *self.words, "--threads", 1)
+        self.expected = digest_of(self.path("out"))
+
+    def test_threads(self):
+        for threads in (2, 3, 7):
+            self.byte(f"t{threads}", self.source, *self.words, "--threads", threads)
+            self.assertEqual(digest_of(self.path(f"t{threads}")), self.expected)
+
+    def test_ranks(self):
+        for ranks in (2, 3):
+            self.byte(f"r{ranks}", self.source, *self.words, ranks=ranks)
+            self.assertEqual(digest_of(self.path(f"r{ranks}")), self.expected)
+
+    def test_killed_and_resumed(self):
+        random.seed(11)
+        command = [SHOAL, "prepare", "--input", self.source, "--tokenizer", "byte", "--output", self.path("killed"),
+                   "--threads", "2", *map(str, self.words)]
+        kills = 0
+        while kills < 12:
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            try:
+                process.wait(random.uniform(0.005, 0.12))
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                kills += 1
+            if process.wait() == 0:
+                self.assertEqual(digest_of(self.path("killed")), self.expected)
+                shutil.rmtree(self.path("killed"))  # and once more
+        self.byte("killed", self.source, *self.words)
+        self.assertEqual(digest_of(self.path("killed")), self.expected)
+
+    def test_finished_parts_are_not_done_again(self):
+        before = {path.name: path.stat().st_mtime_ns for path in self.path("out").iterdir()}
+        self.path("out/part-00001.json").unlink()
+        self.byte("out", self.source, *self.words)
+        self.assertEqual(digest_of(self.path("out")), self.expected)
+        again = {path.name for path in self.path("out").iterdir() if path.stat().st_mtime_ns != before[path.name]}
+        self.assertEqual(again, {"part-00001.json", "train-00001.arrow", "validation-00001.arrow", "manifest.json"})
+
+
+class Errors(Prepare):
+    def test_other_options_in_the_same_directory(self):
+        source = self.jsonl("a.jsonl", ["one", "two"])
+        self.byte("out", source, "--validation", "none")
+        error = self.byte("out", source, "--validation", "none", "--deduplicate", code=2)
+        self.assertIn("other options", error)
+
+    def test_bad_lines_are_named(self):
+        good = json.dumps({"text": "a"}) + "\n"
+        for bad, why in (("{\"text\": \"a\"", "no JSON object"), ("[1]", "no JSON object"), ("{\"txt\": \"a\"}", "no field 'text'"),
+                         ("{\"text\": 5}", "no text in 'text'"), ("{\"text\": \"a\"} {}", "no JSON object"),
+                         ("{\"text\": \"\\ud800\"}", "no JSON object"), ("{\"text\": \"a\x00\"}", "no JSON object")):
+            self.path("a.jsonl").write_text(good * 3 + bad + "\n" + good)
+            shutil.rmtree(self.path("out"), ignore_errors=True)
+            error = self.byte("out", self.path("a.jsonl"), code=3)
+            self.assertIn(f"a.jsonl: the line at byte {3 * len(good)} ", error)
+            self.assertIn(why, error)
+
+    def test_usage(self):
+        source = self.jsonl("a.jsonl", ["one"])
+        self.path("a.pdf").write_text("x")
+        for words, why in ((["--validation", "hash:1.5"], "between 0 and 1"), (["--validation", "half"], "hash:F"),
+                           (["--fields", "a,b,c"], "prompt,completion"), (["--fields", ""], "one name"),
+                           (["--part-bytes", "12"], "1 KiB"), (["--validation", "tail:0.1"], "only plain text"),
+                           (["--end-of-document", "<eot>"], "no added token")):
+            self.assertIn(why, self.byte("out", source, *words, code=2))
+        self.assertIn("no such file", self.byte("out", self.path("nothing*.txt"), code=2))
+        self.assertIn("does not tell what it is", self.byte("out", self.path("a.pdf"), code=2))
+        self.assertIn("no such file", self.byte("out", self.path("gone.txt"), code=2))
+
+    def test_missing_column_names_those_there(self):
+        pq.write_table(pa.table({"body": ["x"], "url": ["y"]}), self.path("a.parquet"))
+        self.assertIn("it has body, url", self.byte("out", self.path("a.parquet"), code=3))
+
+    def test_damaged_tables(self):
+        pq.write_table(pa.table({"text": some_documents(100, seed=9)}), self.path("a.parquet"))
+        whole = self.path("a.parquet").read_bytes()
+        for name, damaged in (("cut", whole[:-100]), ("empty", b"PAR1"), ("mixed", whole[:50] + b"\xff" * 200 + whole[250:])):
+            self.path(f"{name}.parquet").write_bytes(damaged)
+            self.assertIn(f"{name}.parquet", self.byte(f"out-{name}", self.path(f"{name}.parquet"), code=3))
+
+    def test_full_disk(self):
+        if os.geteuid() != 0:
+            self.skipTest("mounting a small disk needs root")
+        source = self.jsonl("a.jsonl", some_documents(20_011, seed=7))
+        self.path("disk").mkdir()
+        script = f"mount -t tmpfs -o size=1M none {self.path('disk')} && exec \"$@\""
+        error = prepare(self.path("disk/out"), "--input", source, "--tokenizer", "byte", code=3,
+                        before=["unshare", "-m", "bash", "-c", script, "bash"])
+        self.assertIn("No space left on device", error)
+
+
+if __name__ == "__main__":
+    unittest.main()
