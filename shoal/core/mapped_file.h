@@ -1,0 +1,47 @@
+// mapped_file.h -- a regular file as bytes in memory, without reading it first.
+//
+//   const MappedFile file("shard-00017.bin");
+//   file.advise(MappedFile::Access::kSequential);
+//   parse(file.bytes());
+//
+// The bytes stay where they are when the object is moved, and are gone with it.
+//
+// A mapping has one danger: when somebody truncates the file, reading behind its new end is not an
+// error but SIGBUS, the end of the process. It is right for token files all the same: they are
+// written once and renamed into place, they may be larger than memory, and all processes of a node
+// share one copy in the page cache. For files that others change in place: read_file() in files.h.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string_view>
+
+namespace shoal {
+
+class MappedFile {
+ public:
+  // How the bytes will be used, for the kernel's reading ahead.
+  enum class Access { kSequential, kRandom, kWillNeed };
+
+  MappedFile() = default;  // as an empty file
+
+  // DataError when it cannot be opened or is not a regular file.
+  explicit MappedFile(const std::filesystem::path& path);
+
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&& other) noexcept;
+  ~MappedFile();
+
+  [[nodiscard]] std::string_view bytes() const { return bytes_; }
+
+  // Only advice: what lies outside the file is left out, and a kernel that will not listen is no
+  // error.
+  void advise(Access access, size_t offset = 0, size_t size = std::string_view::npos) const;
+
+ private:
+  void unmap() noexcept;
+
+  std::string_view bytes_;
+};
+
+}  // namespace shoal
