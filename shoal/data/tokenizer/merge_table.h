@@ -6,9 +6,9 @@
 #include <limits>
 #include <vector>
 
-namespace shoal::data {
+#include "shoal/data/token_id.h"
 
-using TokenId = uint32_t;
+namespace shoal::data {
 
 struct Merge {
   static constexpr uint32_t kNever = std::numeric_limits<uint32_t>::max();

@@ -1,0 +1,97 @@
+// token_file.h -- files of token ids that other systems wrote, read document by document.
+//
+//   TokenFile file("fineweb_train_000001.bin",
+//                  {.format = TokenFormat::kLlmC, .vocab_size = 50257,
+//                   .mark = DocumentMark{50256, MarkPlace::kFirst}});
+//   std::vector<TokenId> document;
+//   while (file.next(SIZE_MAX, document) != TokenFile::Part::kEnd) {
+//     use(document);
+//     document.clear();
+//   }
+//
+// Nothing in a file is believed: every size, offset and id is checked, and a DataError names the file
+// and the place. The files are mapped (see mapped_file.h), so memory does not grow with them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "shoal/core/mapped_file.h"
+#include "shoal/data/token_id.h"
+
+namespace shoal::data {
+
+enum class TokenFormat {
+  kNanoGpt,   // .bin: uint16 ids and nothing else
+  kLlmC,      // .bin: a header of 1024 bytes, then uint16 (GPT-2) or uint32 (Llama 3) ids
+  kMegatron,  // .bin with ids, and .idx beside it with their type, sequences and documents
+  kOlmo,      // .npy, but without numpy's header: ids of 1, 2, 4 or 8 bytes
+};
+
+// Which place the mark has in its document. nanoGPT and OLMo put it last, llm.c puts it first.
+enum class MarkPlace { kFirst, kLast };
+
+// The id between documents (EOS, <|endoftext|>) in files that have no other borders.
+struct DocumentMark {
+  TokenId id = 0;
+  MarkPlace place = MarkPlace::kLast;
+};
+
+struct TokenFileOptions {
+  TokenFormat format = TokenFormat::kNanoGpt;
+
+  // Every id must be below.
+  uint32_t vocab_size = 0;
+
+  // Without it the whole file is one document. Not used for kMegatron: there the index lists the
+  // documents, and marks are ids like others.
+  std::optional<DocumentMark> mark = {};
+
+  // kOlmo only: 1, 2, 4 or 8. By default the smallest that holds all ids of the vocabulary, which is
+  // what OLMo-core assumes too.
+  std::optional<unsigned> bytes_per_id = {};
+};
+
+// What a file seems to be, by its extension, the .idx beside it and llm.c's magic number. Nothing for
+// extensions that none of the formats has. DataError when a .bin cannot be read.
+std::optional<TokenFormat> token_format_of(const std::filesystem::path& path);
+
+class DocumentReader;
+
+class TokenFile {
+ public:
+  enum class Part {
+    kMore,          // the document goes on
+    kDocumentEnds,  // these were its last ids
+    kEnd,           // there were no more documents; nothing was appended
+  };
+
+  // Megatron: the .bin or the .idx; the other is found beside it. DataError for files that are not
+  // what `options` say, UsageError for options that make no sense.
+  TokenFile(const std::filesystem::path& path, const TokenFileOptions& options);
+
+  TokenFile(TokenFile&&) noexcept;
+  TokenFile& operator=(TokenFile&&) noexcept;
+  ~TokenFile();
+
+  // Of all documents together.
+  [[nodiscard]] uint64_t tokens() const;
+
+  // Appends what comes next of the document, at most `max_tokens` (at least 1), and says how that part
+  // ended. All ids of the file come back in order, the marks too. A document that the writer cut at
+  // the end of its file is two, one in each file; Megatron's may be empty.
+  //
+  // DataError for an id that the vocabulary does not have. The file cannot be read on after it.
+  Part next(size_t max_tokens, std::vector<TokenId>& ids);
+
+ private:
+  MappedFile file_;
+  MappedFile index_;
+  std::unique_ptr<DocumentReader> reader_;
+};
+
+}  // namespace shoal::data
