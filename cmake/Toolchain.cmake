@@ -9,6 +9,7 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 add_compile_options(-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
                     -Woverloaded-virtual -fstack-protector-strong
                     -Wno-missing-field-initializers  # designated initializers leave the rest at its default
+                    $<$<CXX_COMPILER_ID:Clang>:-Wno-unknown-warning-option>  # some of these are g++'s alone
                     -Wno-restrict)  # g++ 12 sees overlaps in std::string's operator+ that are not there (GCC bug 105651)
 if(SHOAL_WERROR)
   add_compile_options(-Werror)

@@ -1,4 +1,5 @@
-// llm.c's files: 256 int32 of which three say something (magic, version, number of ids), then the ids.
+// llm.c's files: 256 int32, of which three mean something (magic, version, number of ids), and the
+// ids.
 
 #include <array>
 
@@ -37,8 +38,7 @@ struct Header {
 Header header_of(const NamedBytes& file) {
   if (file.bytes.size() < kHeaderBytes) {
     throw DataError(
-        format("{} has {} bytes, but llm.c's header alone has {}: it is cut off or has another "
-               "format",
+        format("{} has {} bytes, but llm.c's header alone has {}: cut off or another format",
                file.name, file.bytes.size(), kHeaderBytes));
   }
   const char* const bytes = file.bytes.data();
@@ -47,9 +47,8 @@ Header header_of(const NamedBytes& file) {
   const auto tokens = number_at<int32_t>(bytes + 8);
   if (magic == kEvalMagic) {
     throw DataError(
-        format("{} is one of llm.c's evaluation files (magic {}): questions with answers, not "
-               "text to train on",
-               file.name, magic));
+        format("{} is one of llm.c's evaluation files (magic {}): questions and answers", file.name,
+               magic));
   }
   const Kind* const kind = kind_of(magic);
   if (kind == nullptr) {
@@ -81,9 +80,8 @@ std::unique_ptr<DocumentReader> read_llm_c(const NamedBytes& file,
   const uint64_t promised = header.tokens * bytes_of(header.type);
   if (ids.size() != promised) {
     throw DataError(
-        format("{} claims to have {} ids, which are {} bytes, but {} bytes follow the header: it "
-               "is cut off "
-               "or damaged",
+        format("{} claims to have {} ids, which are {} bytes, but {} bytes follow the header: "
+               "cut off or damaged",
                file.name, header.tokens, promised, ids.size()));
   }
   return read_marked(TokenIds({file.name, ids}, header.type, options.vocab_size), options);

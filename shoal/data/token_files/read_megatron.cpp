@@ -122,25 +122,27 @@ Index parse(const NamedBytes& index) {
   return parsed;
 }
 
-// All sequences lie inside the .bin. Together they are not larger than it: an index that named the same
-// ids again and again would make any amount of data of a small file. Returns how many ids they have.
+bool lies_inside(int32_t length, int64_t offset, uint64_t id_bytes, uint64_t available) {
+  if (length < 0 || offset < 0 || static_cast<uint64_t>(offset) % id_bytes != 0) return false;
+  const uint64_t first = static_cast<uint64_t>(offset) / id_bytes;
+  return first <= available && static_cast<uint64_t>(length) <= available - first;
+}
+
+// All sequences lie inside the .bin. Together they are not larger than it: an index that named the
+// same ids again and again would make any amount of data of a small file. Returns how many ids they
+// have.
 uint64_t check_sequences(const Index& index, const std::string& name, const NamedBytes& file) {
-  const uint64_t size = bytes_of(index.type);
-  const uint64_t available = file.bytes.size() / size;
+  const uint64_t id_bytes = bytes_of(index.type);
+  const uint64_t available = file.bytes.size() / id_bytes;
   uint64_t tokens = 0;
   for (uint64_t i = 0; i < index.lengths.size(); ++i) {
     const int32_t length = index.lengths[i];
     const int64_t offset = index.offsets[i];
-    const bool is_inside =
-        length >= 0 && offset >= 0 && static_cast<uint64_t>(offset) % size == 0 &&
-        static_cast<uint64_t>(offset) / size <= available &&
-        static_cast<uint64_t>(length) <= available - static_cast<uint64_t>(offset) / size;
-    if (!is_inside) {
+    if (!lies_inside(length, offset, id_bytes, available)) {
       throw DataError(
           format("{} has {} ids of {} bytes from byte {} on for sequence {}, but {} has {} bytes: "
-                 "one of the two "
-                 "is damaged, or they do not belong together",
-                 name, length, size, offset, i, file.name, file.bytes.size()));
+                 "one is damaged, or they do not belong together",
+                 name, length, id_bytes, offset, i, file.name, file.bytes.size()));
     }
     tokens += static_cast<uint64_t>(length);
     if (tokens > available) {

@@ -39,8 +39,8 @@ std::unique_ptr<DocumentReader> read_megatron(const NamedBytes& index,
                                               const NamedBytes& file,
                                               const TokenFileOptions& options);
 
-// Whether a file begins with one of llm.c's magic numbers. No file of GPT-2's ids begins like that: as
-// uint16 the first id would be 55432 or larger.
+// Whether a file begins with one of llm.c's magic numbers. No file of GPT-2's ids begins like that:
+// as uint16 the first id would be 55432 or larger.
 bool is_llm_c(std::string_view bytes);
 
 }  // namespace shoal::data

@@ -9,8 +9,8 @@
 //     document.clear();
 //   }
 //
-// Nothing in a file is believed: every size, offset and id is checked, and a DataError names the file
-// and the place. The files are mapped (see mapped_file.h), so memory does not grow with them.
+// Nothing in a file is believed: every size, offset and id is checked, and a DataError names the
+// file and the place. The files are mapped (see mapped_file.h), so memory does not grow with them.
 #pragma once
 
 #include <cstddef>
@@ -51,13 +51,13 @@ struct TokenFileOptions {
   // documents, and marks are ids like others.
   std::optional<DocumentMark> mark = {};
 
-  // kOlmo only: 1, 2, 4 or 8. By default the smallest that holds all ids of the vocabulary, which is
-  // what OLMo-core assumes too.
+  // kOlmo only: 1, 2, 4 or 8. By default the smallest that holds all ids of the vocabulary, which
+  // is what OLMo-core assumes too.
   std::optional<unsigned> bytes_per_id = {};
 };
 
-// What a file seems to be, by its extension, the .idx beside it and llm.c's magic number. Nothing for
-// extensions that none of the formats has. DataError when a .bin cannot be read.
+// What a file seems to be, by its extension, the .idx beside it and llm.c's magic number. Nothing
+// for extensions that none of the formats has. DataError when a .bin cannot be read.
 std::optional<TokenFormat> token_format_of(const std::filesystem::path& path);
 
 class DocumentReader;
@@ -81,9 +81,9 @@ class TokenFile {
   // Of all documents together.
   [[nodiscard]] uint64_t tokens() const;
 
-  // Appends what comes next of the document, at most `max_tokens` (at least 1), and says how that part
-  // ended. All ids of the file come back in order, the marks too. A document that the writer cut at
-  // the end of its file is two, one in each file; Megatron's may be empty.
+  // Appends what comes next of the document, at most `max_tokens` (at least 1), and says how that
+  // part ended. All ids of the file come back in order, the marks too. A document that the writer
+  // cut at the end of its file is two, one in each file; Megatron's may be empty.
   //
   // DataError for an id that the vocabulary does not have. The file cannot be read on after it.
   Part next(size_t max_tokens, std::vector<TokenId>& ids);

@@ -49,10 +49,10 @@ size_t bytes_of(IdType type) {
 TokenIds::TokenIds(NamedBytes file, IdType type, uint32_t vocab_size)
     : file_(std::move(file)), type_(type), vocab_size_(vocab_size) {
   if (file_.bytes.size() % bytes_of(type_) != 0) {
-    throw DataError(format(
-        "{} has {} bytes of ids, which is no whole number of ids of {} bytes: it is cut off or "
-        "has another format",
-        file_.name, file_.bytes.size(), bytes_of(type_)));
+    throw DataError(
+        format("{} has {} bytes of ids, which is no whole number of ids of {} bytes: cut off, or "
+               "another format",
+               file_.name, file_.bytes.size(), bytes_of(type_)));
   }
 }
 
@@ -65,7 +65,7 @@ void TokenIds::append(uint64_t first, uint64_t count, std::vector<TokenId>& ids)
   with_type(type_, [&](auto zero) {
     using Number = decltype(zero);
     const char* const in = file_.bytes.data() + first * sizeof(Number);
-    // No branch in this loop, so that it becomes vector code; which id is wrong is found afterwards.
+    // No branch in this loop, so that it becomes vector code; which id is wrong is found later.
     bool wrong = false;
     for (uint64_t i = 0; i < count; ++i) {
       const uint64_t value = value_at<Number>(in, i);

@@ -1,4 +1,4 @@
-// token_ids.h -- ids as they stand in a file: of any integer type, at any address, believed by nobody.
+// token_ids.h -- ids as they stand in a file: of any integer type, at any address, not believed.
 // Private to token_files/.
 #pragma once
 
@@ -32,8 +32,8 @@ class TokenIds {
 
   [[nodiscard]] uint64_t size() const { return file_.bytes.size() / bytes_of(type_); }
 
-  // Appends ids [first, first + count), which must be there. DataError for one that is negative or not
-  // below the vocabulary's size.
+  // Appends ids [first, first + count), which must be there. DataError for one that is negative or
+  // not below the vocabulary's size.
   void append(uint64_t first, uint64_t count, std::vector<TokenId>& ids) const;
 
   // Where `id` is first in [first, end), if it is.

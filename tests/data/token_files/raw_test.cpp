@@ -116,11 +116,16 @@ TEST(OlmoFile, HasIdsAsWideAsTheOptionsSay) {
 }
 
 TEST(OlmoFile, RefusesIdsThatAreOnlyRightInTheirLowHalf) {
-  const std::string bytes = packed<uint64_t>({1, (uint64_t{1} << 32) + 1});
-  EXPECT_THAT(refusal([&] {
-                return read_olmo({"x.npy", bytes}, {.vocab_size = 10, .bytes_per_id = 8});
-              }),
+  const auto olmo_refusal = [](uint64_t id) {
+    const std::string bytes = packed<uint64_t>({1, id});
+    return refusal([&] {
+      return read_olmo({"x.npy", bytes}, {.vocab_size = 10, .bytes_per_id = 8});
+    });
+  };
+  EXPECT_THAT(olmo_refusal((uint64_t{1} << 32) + 1),
               HasSubstr("id 4294967297 at token 1 of x.npy"));
+  EXPECT_THAT(olmo_refusal((uint64_t{1} << 63) + 1),
+              HasSubstr("id 9223372036854775809 at token 1"));
 }
 
 TEST(OlmoFile, ExplainsNumpysHeader) {

@@ -42,6 +42,7 @@ Documents documents_of(Reader& reader, size_t max_tokens) {
     }
     if (part == TokenFile::Part::kMore) continue;
     documents.push_back(document);
+    SHOAL_CHECK(documents.size() <= 1000, "documents without end");
     document.clear();
   }
 }
