@@ -22,7 +22,7 @@ void require(bool holds) {
   if (!holds) std::abort();
 }
 
-std::unique_ptr<DocumentReader> open(std::string_view input) {
+std::unique_ptr<TokenFileReader> open(std::string_view input) {
   const auto choice = static_cast<uint8_t>(input[0]);
   const auto index_size = static_cast<uint8_t>(input[1]);
   input.remove_prefix(2);
@@ -51,7 +51,7 @@ struct Content {
 };
 
 Content read(std::string_view input, size_t max_tokens) {
-  const std::unique_ptr<DocumentReader> reader = open(input);
+  const std::unique_ptr<TokenFileReader> reader = open(input);
   Content content;
   try {
     for (;;) {

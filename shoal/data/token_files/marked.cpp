@@ -8,7 +8,7 @@ namespace {
 
 using Part = TokenFile::Part;
 
-class MarkedReader : public DocumentReader {
+class MarkedReader : public TokenFileReader {
  public:
   MarkedReader(const TokenIds& ids, const std::optional<DocumentMark>& mark)
       : ids_(ids), mark_(mark) {}
@@ -44,7 +44,7 @@ class MarkedReader : public DocumentReader {
 
 }  // namespace
 
-std::unique_ptr<DocumentReader> read_marked(const TokenIds& ids, const TokenFileOptions& options) {
+std::unique_ptr<TokenFileReader> read_marked(const TokenIds& ids, const TokenFileOptions& options) {
   if (options.mark && options.mark->id >= options.vocab_size) {
     throw UsageError(
         format("the id between documents is {}, which is not below the vocabulary's {}",

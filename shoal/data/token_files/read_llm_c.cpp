@@ -72,8 +72,8 @@ bool is_llm_c(std::string_view bytes) {
   return magic == kEvalMagic || kind_of(magic) != nullptr;
 }
 
-std::unique_ptr<DocumentReader> read_llm_c(const NamedBytes& file,
-                                           const TokenFileOptions& options) {
+std::unique_ptr<TokenFileReader> read_llm_c(const NamedBytes& file,
+                                            const TokenFileOptions& options) {
   const Header header = header_of(file);
   const std::string_view ids = file.bytes.substr(kHeaderBytes);
   // At most 2^31 ids of 4 bytes: this cannot overflow.

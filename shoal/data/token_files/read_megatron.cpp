@@ -186,7 +186,7 @@ void check_borders(const Index& index, const std::string& name) {
   }
 }
 
-class MegatronReader : public DocumentReader {
+class MegatronReader : public TokenFileReader {
  public:
   MegatronReader(const Index& index, const TokenIds& ids, uint64_t tokens)
       : index_(index), ids_(ids), tokens_(tokens) {}
@@ -230,9 +230,9 @@ class MegatronReader : public DocumentReader {
 
 }  // namespace
 
-std::unique_ptr<DocumentReader> read_megatron(const NamedBytes& index,
-                                              const NamedBytes& file,
-                                              const TokenFileOptions& options) {
+std::unique_ptr<TokenFileReader> read_megatron(const NamedBytes& index,
+                                               const NamedBytes& file,
+                                               const TokenFileOptions& options) {
   const Index parsed = parse(index);
   const uint64_t tokens = check_sequences(parsed, index.name, file);
   check_borders(parsed, index.name);

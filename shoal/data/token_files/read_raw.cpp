@@ -36,12 +36,13 @@ IdType olmo_type(const TokenFileOptions& options) {
 
 }  // namespace
 
-std::unique_ptr<DocumentReader> read_nano_gpt(const NamedBytes& file,
-                                              const TokenFileOptions& options) {
+std::unique_ptr<TokenFileReader> read_nano_gpt(const NamedBytes& file,
+                                               const TokenFileOptions& options) {
   return read_marked(TokenIds(file, IdType::kUint16, options.vocab_size), options);
 }
 
-std::unique_ptr<DocumentReader> read_olmo(const NamedBytes& file, const TokenFileOptions& options) {
+std::unique_ptr<TokenFileReader> read_olmo(const NamedBytes& file,
+                                           const TokenFileOptions& options) {
   if (begins_with_numpy_header(file.bytes)) {
     throw DataError(format(
         "{} begins with numpy's header, but OLMo's .npy files are ids alone, as numpy.memmap "

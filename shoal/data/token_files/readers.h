@@ -19,25 +19,26 @@ struct NamedBytes {
 };
 
 // What TokenFile promises, for one format.
-class DocumentReader {
+class TokenFileReader {
  public:
-  DocumentReader() = default;
-  DocumentReader(const DocumentReader&) = delete;
-  DocumentReader& operator=(const DocumentReader&) = delete;
-  virtual ~DocumentReader() = default;
+  TokenFileReader() = default;
+  TokenFileReader(const TokenFileReader&) = delete;
+  TokenFileReader& operator=(const TokenFileReader&) = delete;
+  virtual ~TokenFileReader() = default;
 
   [[nodiscard]] virtual uint64_t tokens() const = 0;
   virtual TokenFile::Part next(size_t max_tokens, std::vector<TokenId>& ids) = 0;
 };
 
 // All of these throw what TokenFile's constructor throws.
-std::unique_ptr<DocumentReader> read_nano_gpt(const NamedBytes& file,
-                                              const TokenFileOptions& options);
-std::unique_ptr<DocumentReader> read_olmo(const NamedBytes& file, const TokenFileOptions& options);
-std::unique_ptr<DocumentReader> read_llm_c(const NamedBytes& file, const TokenFileOptions& options);
-std::unique_ptr<DocumentReader> read_megatron(const NamedBytes& index,
-                                              const NamedBytes& file,
-                                              const TokenFileOptions& options);
+std::unique_ptr<TokenFileReader> read_nano_gpt(const NamedBytes& file,
+                                               const TokenFileOptions& options);
+std::unique_ptr<TokenFileReader> read_olmo(const NamedBytes& file, const TokenFileOptions& options);
+std::unique_ptr<TokenFileReader> read_llm_c(const NamedBytes& file,
+                                            const TokenFileOptions& options);
+std::unique_ptr<TokenFileReader> read_megatron(const NamedBytes& index,
+                                               const NamedBytes& file,
+                                               const TokenFileOptions& options);
 
 // Whether a file begins with one of llm.c's magic numbers. No file of GPT-2's ids begins like that:
 // as uint16 the first id would be 55432 or larger.

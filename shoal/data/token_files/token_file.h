@@ -60,7 +60,7 @@ struct TokenFileOptions {
 // for extensions that none of the formats has. DataError when a .bin cannot be read.
 std::optional<TokenFormat> token_format_of(const std::filesystem::path& path);
 
-class DocumentReader;
+class TokenFileReader;
 
 class TokenFile {
  public:
@@ -91,7 +91,7 @@ class TokenFile {
  private:
   MappedFile file_;
   MappedFile index_;
-  std::unique_ptr<DocumentReader> reader_;
+  std::unique_ptr<TokenFileReader> reader_;
 };
 
 }  // namespace shoal::data

@@ -48,6 +48,6 @@ class TokenIds {
 };
 
 // Documents that are told apart by a mark, or a single one if there is none.
-std::unique_ptr<DocumentReader> read_marked(const TokenIds& ids, const TokenFileOptions& options);
+std::unique_ptr<TokenFileReader> read_marked(const TokenIds& ids, const TokenFileOptions& options);
 
 }  // namespace shoal::data

@@ -23,7 +23,7 @@ MegatronIndex small_index(uint8_t type, int64_t id_bytes) {
           .borders = {0, 3, 3, 5}};
 }
 
-std::unique_ptr<DocumentReader> read(const std::string& index, const std::string& ids) {
+std::unique_ptr<TokenFileReader> read(const std::string& index, const std::string& ids) {
   return read_megatron({"x.idx", index}, {"x.bin", ids}, {.vocab_size = 100});
 }
 
