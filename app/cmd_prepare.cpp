@@ -33,6 +33,7 @@ struct Words {
   std::string validation = "hash:0.05";
   std::string end_of_document = "auto";
   std::string part_bytes = "auto";
+  std::vector<std::string> pack;
   bool deduplicate = false;
   bool json = false;
   int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
@@ -112,6 +113,12 @@ PrepareOptions options_of(const Words& words) {
   options.end_of_document = end_of_document(words.end_of_document, *options.tokenizer);
   options.deduplicate = words.deduplicate;
   options.threads = words.threads;
+  for (const std::string& length : words.pack) {
+    const auto number = parse_count(length);
+    if (!number || *number < 1 || *number > 1 << 24)
+      throw UsageError(format("--pack is '{}', but must be the length of a sequence", length));
+    options.pack.push_back(static_cast<uint32_t>(*number));
+  }
   if (words.part_bytes != "auto") {
     const auto bytes = parse_bytes(words.part_bytes);
     if (!bytes || *bytes < 1 << 10)
@@ -225,6 +232,10 @@ void add_options(Arguments& command, Words& words) {
                  {.shown = "TOKEN"});
   command.flag("--deduplicate", words.deduplicate,
                "leave out documents that are equal to an earlier one; reads the input twice");
+  command.option("--pack", words.pack,
+                 "count sequences of N tokens with whole documents packed best fit, for "
+                 "data.packing: best_fit; repeat for several",
+                 {.shown = "N"});
   command.option("--threads", words.threads, "the result is the same for any number",
                  {.shown = "N", .range = {{1, 1024}}});
   command.option("--part-bytes", words.part_bytes,

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "app/bench_loader.h"
 #include "app/bench_tokenizer.h"
 #include "app/cmd_config.h"
 #include "app/cmd_doctor.h"
@@ -19,6 +20,8 @@ using shoal::app::Command;
 int bench(const std::vector<std::string>& arguments) {
   if (!arguments.empty() && arguments[0] == "tokenizer")
     return shoal::app::run_bench_tokenizer({arguments.begin() + 1, arguments.end()});
+  if (!arguments.empty() && arguments[0] == "loader")
+    return shoal::app::run_bench_loader({arguments.begin() + 1, arguments.end()});
   shoal::app::become(shoal::app::Sibling::kEngine, "bench", arguments);
 }
 

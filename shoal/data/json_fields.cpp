@@ -37,6 +37,12 @@ element Fields::require(const std::string& key) const {
   return *found;
 }
 
+std::vector<std::string> Fields::keys() const {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : fields_) keys.push_back(key);
+  return keys;
+}
+
 std::string Fields::text(const std::string& key) const {
   std::string_view value;
   if (require(key).get(value) != simdjson::SUCCESS)

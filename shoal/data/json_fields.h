@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <simdjson.h>
 
@@ -41,6 +42,7 @@ class Fields {
   [[nodiscard]] std::optional<element> find(const std::string& key) const;
   [[nodiscard]] element require(const std::string& key) const;
 
+  [[nodiscard]] std::vector<std::string> keys() const;
   [[nodiscard]] std::string text(const std::string& key) const;
   [[nodiscard]] uint64_t number(const std::string& key) const;  // whole, 0 or more
   [[nodiscard]] bool flag(const std::string& key, bool otherwise) const;

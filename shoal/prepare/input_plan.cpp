@@ -135,17 +135,20 @@ class Planner {
       files += format("{} {}\n", file.bytes, file.name);
       total += file.bytes;
     }
+    std::string pack;
+    for (const uint32_t length : options_.pack) pack += format("{} ", length);
     constexpr const char* kKinds[] = {"none", "hash", "tail"};
     const auto quoted = [](const std::string& text) { return xxh3_128(text).hex(); };
     return format(
         "{{\"files\": {}, \"bytes\": {}, \"names_and_sizes\": \"{}\", \"part_bytes\": {},\n"
         " \"tokenizer\": \"{}\", \"fields\": \"{}\", \"separator\": \"{}\",\n"
-        " \"validation\": \"{}:{}\", \"end_of_document\": {}, \"deduplicate\": {}}}\n",
+        " \"validation\": \"{}:{}\", \"end_of_document\": {}, \"deduplicate\": {}, \"pack\": "
+        "\"{}\"}}\n",
         plan_.files.size(), total, quoted(files), part_bytes_, options_.tokenizer->hash(),
         quoted(options_.fields.prompt + "," + options_.fields.text), quoted(options_.separator),
         kKinds[static_cast<int>(options_.validation.kind)], options_.validation.share,
         options_.end_of_document ? static_cast<int64_t>(*options_.end_of_document) : -1,
-        options_.deduplicate);
+        options_.deduplicate, pack);
   }
 
   const PrepareOptions& options_;

@@ -92,7 +92,7 @@ class PartWriter {
     auto& writer = writer_[index(split_)];
     if (!writer) {
       writer = std::make_unique<ShardWriter>(options_.output, data::shard_file(split_, number_),
-                                             layout_of(options_));
+                                             layout_of(options_), options_.pack);
     }
     writer->add(ids, trained_on);
     progress_.tokens += ids.size();

@@ -46,6 +46,7 @@ struct PrepareOptions {
   std::string separator;  // between documents of text files; empty: a file is one document
   ValidationRule validation;
   std::optional<data::TokenId> end_of_document;  // id to end each document with
+  std::vector<uint32_t> pack;                    // lengths of sequences to pack documents for
   bool deduplicate = false;                      // keep only the first of equal documents
   uint64_t part_bytes = 0;                       // of input per part; 0: by the size of all of it
   int threads = 1;

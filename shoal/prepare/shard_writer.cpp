@@ -14,6 +14,7 @@
 
 #include "shoal/core/checksum.h"
 #include "shoal/core/files.h"
+#include "shoal/data/order/packing.h"
 #include "shoal/prepare/arrow_errors.h"
 
 namespace shoal::prepare {
@@ -168,16 +169,19 @@ class ShardWriter::File {
 
 ShardWriter::ShardWriter(const fs::path& directory,
                          const std::string& file,
-                         const data::TokenLayout& layout)
+                         const data::TokenLayout& layout,
+                         std::vector<uint32_t> pack)
     : directory_(directory),
       name_(file),
       layout_(layout),
       rows_(std::make_unique<Rows>(layout)),
-      file_(std::make_unique<File>(directory / (file + ".unfinished"), layout)) {}
+      file_(std::make_unique<File>(directory / (file + ".unfinished"), layout)),
+      pack_(std::move(pack)) {}
 
 ShardWriter::~ShardWriter() = default;
 
 void ShardWriter::add(std::span<const data::TokenId> ids, bool trained_on) {
+  tokens_ += ids.size();
   while (!ids.empty()) {
     const size_t room = 2 * kBlockTokens - rows_->tokens();
     const size_t count = std::min(room, ids.size());
@@ -200,6 +204,7 @@ void ShardWriter::end_document() {
 void ShardWriter::break_document() {
   rows_->end_row(continues_);
   continues_ = false;
+  document_ends_.push_back(tokens_);
   if (rows_->tokens() >= kBlockTokens) write_block();
 }
 
@@ -229,6 +234,9 @@ data::Shard ShardWriter::finish() {
     shard.blocks.push_back(block_of(*batch, whole->data()));
     shard.tokens += shard.blocks.back().tokens;
   }
+  // One token more than inputs: the last target.
+  for (const uint32_t length : pack_)
+    shard.packed[length] = data::pack_best_fit(document_ends_, length + 1).sequence_ends.size();
   return shard;
 }
 

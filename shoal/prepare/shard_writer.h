@@ -15,6 +15,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "shoal/data/shards/manifest.h"
 #include "shoal/data/tokenizer/vocabulary.h"
@@ -27,7 +28,8 @@ class ShardWriter {
  public:
   ShardWriter(const std::filesystem::path& directory,
               const std::string& file,
-              const data::TokenLayout& layout);
+              const data::TokenLayout& layout,
+              std::vector<uint32_t> pack = {});
   ~ShardWriter();
 
   void add(std::span<const data::TokenId> ids, bool trained_on = true);
@@ -50,6 +52,9 @@ class ShardWriter {
   data::TokenLayout layout_;
   std::unique_ptr<Rows> rows_;
   std::unique_ptr<File> file_;
+  std::vector<uint32_t> pack_;  // lengths of sequences to count
+  uint64_t tokens_ = 0;
+  std::vector<uint64_t> document_ends_;
   uint64_t documents_ = 0;
   bool continues_ = false;  // the row that is open goes on with a document
 };

@@ -32,15 +32,23 @@ std::string json_of(const Block& block) {
       block.tokens, block.rows, block.continues);
 }
 
+std::string json_of(const PackedCounts& packed) {
+  std::string counts;
+  for (const auto& [length, sequences] : packed)
+    counts += format("{}\"{}\": {}", counts.empty() ? "" : ", ", length, sequences);
+  return "{" + counts + "}";
+}
+
 std::string json_of(const std::optional<Shard>& shard) {
   if (!shard) return "null";
   std::string blocks;
   for (const Block& block : shard->blocks)
     blocks += (blocks.empty() ? "\n    " : ",\n    ") + json_of(block);
   return format(
-      R"({{"file": {}, "bytes": {}, "tokens": {}, "documents": {}, "digest": {}, "blocks": [{}]}})",
+      R"({{"file": {}, "bytes": {}, "tokens": {}, "documents": {}, "digest": {}, "packed": {}, )"
+      R"("blocks": [{}]}})",
       in_quotes(shard->file), shard->bytes, shard->tokens, shard->documents,
-      in_quotes(shard->digest), blocks);
+      in_quotes(shard->digest), json_of(shard->packed), blocks);
 }
 
 std::string json_of(const SplitEntry& split) {
@@ -48,9 +56,10 @@ std::string json_of(const SplitEntry& split) {
   for (const ShardEntry& shard : split.shards) {
     shards += format(
         R"({}    {{"file": {}, "part": {}, "bytes": {}, "tokens": {}, "documents": {}, "digest": {}, )"
-        R"("part_digest": {}}})",
+        R"("part_digest": {}, "packed": {}}})",
         shards.empty() ? "\n" : ",\n", in_quotes(shard.file), shard.part, shard.bytes, shard.tokens,
-        shard.documents, in_quotes(shard.digest), in_quotes(shard.part_digest));
+        shard.documents, in_quotes(shard.digest), in_quotes(shard.part_digest),
+        json_of(shard.packed));
   }
   return format(R"({{"tokens": {}, "documents": {}, "shards": [{}]}})", split.tokens,
                 split.documents, shards);
@@ -90,6 +99,19 @@ uint32_t checksum(const json::Fields& fields) {
   return value;
 }
 
+PackedCounts packed_from(const json::Fields& parent) {
+  const json::Fields fields = parent.object("packed");
+  PackedCounts packed;
+  for (const std::string& key : fields.keys()) {
+    uint32_t length = 0;
+    const auto [stop, error] = std::from_chars(key.data(), key.data() + key.size(), length);
+    if (error != std::errc() || stop != key.data() + key.size() || length == 0)
+      throw DataError(format("{} has the key '{}', which is no length", fields.path(), key));
+    packed[length] = number_up_to(fields, key, kMaxTokensAll);
+  }
+  return packed;
+}
+
 Block block_from(const json::Fields& fields) {
   constexpr uint64_t kMost32 = std::numeric_limits<int32_t>::max();
   Block block;
@@ -114,6 +136,7 @@ std::optional<Shard> shard_from(const json::Fields& root, const std::string& spl
   shard.tokens = number_up_to(fields, "tokens", kMaxTokensAll);
   shard.documents = number_up_to(fields, "documents", kMaxTokensAll);
   shard.digest = digest(fields, "digest");
+  shard.packed = packed_from(fields);
   uint64_t tokens = 0;
   for (const json::element value : fields.list("blocks")) {
     const std::string path = format("{}.blocks[{}]", fields.path(), shard.blocks.size());
@@ -142,6 +165,7 @@ SplitEntry split_from(const json::Fields& root, const std::string& name) {
     shard.documents = number_up_to(entry, "documents", kMaxTokensAll);
     shard.digest = digest(entry, "digest");
     shard.part_digest = digest(entry, "part_digest");
+    shard.packed = packed_from(entry);
     tokens += shard.tokens;
     if (tokens > split.tokens) break;  // before the sum can overflow
     split.shards.push_back(std::move(shard));
@@ -222,7 +246,8 @@ void ManifestBuilder::add(uint64_t number, const Part& part, const std::string& 
                             .tokens = shard->tokens,
                             .documents = shard->documents,
                             .digest = shard->digest,
-                            .part_digest = part_digest});
+                            .part_digest = part_digest,
+                            .packed = shard->packed});
   }
 }
 

@@ -3,7 +3,7 @@
 //
 //   const Manifest manifest = read_manifest("tokens");
 //   manifest.train.tokens
-//   read_part("tokens", manifest.train.shards[3])      // its blocks
+//   read_shard_blocks("tokens", Split::kTrain, manifest.train.shards[3])
 //
 // A prepared directory holds
 //   manifest.json                     totals, one line per shard; written last, so it is all there
@@ -18,6 +18,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,12 +59,16 @@ struct Block {
   bool operator==(const Block&) const = default;
 };
 
+// For sequences of so many inputs, packed best fit: how many there are.
+using PackedCounts = std::map<uint32_t, uint64_t>;
+
 struct Shard {
   std::string file;
   uint64_t bytes = 0;
   uint64_t tokens = 0;
   uint64_t documents = 0;  // that end here
   std::string digest;      // XXH3-128 of the file
+  PackedCounts packed;
   std::vector<Block> blocks;
 
   bool operator==(const Shard&) const = default;
@@ -94,6 +99,7 @@ struct ShardEntry {
   uint64_t documents = 0;
   std::string digest;
   std::string part_digest;  // of the part's file
+  PackedCounts packed;
 };
 
 struct SplitEntry {

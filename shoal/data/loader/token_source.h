@@ -1,0 +1,81 @@
+// token_source.h -- the samples of one prepared directory, in their order.
+//
+//   TokenSource web({.directory = "tokens/web", .sequence_length = 1024, .order = {.seed = 1}});
+//   web.read(index, row);
+//
+// A sample is `sequence_length` inputs and as many targets, each the token behind its input: one token
+// more than the length. Laid end to end, sample s of a shard is tokens [s * length, s * length +
+// length], so that its last target is the next one's first input; what is left at the end of a shard is
+// less than a sample and is not used. Packed, it is a sequence that `shoal prepare --pack LENGTH` has
+// counted: whole documents, padded.
+//
+// Share freely between threads.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shoal/data/order/sample_order.h"
+#include "shoal/data/shards/manifest.h"
+
+namespace shoal::data {
+
+enum class PackingKind {
+  kConcatenate,  // documents end to end, cut at every length
+  kBestFit,      // as few documents cut as possible
+};
+
+struct SourceOptions {
+  std::filesystem::path directory;
+  Split split = Split::kTrain;
+  uint32_t sequence_length = 1024;
+  PackingKind packing = PackingKind::kConcatenate;
+  OrderOptions order;
+};
+
+// Where a sample goes.
+struct SampleRow {
+  std::span<int32_t> tokens;  // sequence_length + 1
+  // sequence_length, 1 for targets that count; or nothing, where all do.
+  std::span<uint8_t> loss_mask;
+  std::vector<uint32_t>& document_lengths;  // appended; they add up to sequence_length
+};
+
+class TokenSource {
+ public:
+  // DataError for a directory that is not whole, UsageError when it has no sample of that length.
+  explicit TokenSource(const SourceOptions& options);
+  ~TokenSource();
+
+  [[nodiscard]] const Manifest& manifest() const { return manifest_; }
+  [[nodiscard]] bool has_loss_mask() const {
+    return manifest_.layout.loss_mask || options_.packing == PackingKind::kBestFit;
+  }
+  [[nodiscard]] uint64_t samples_per_epoch() const { return order_->samples_per_epoch(); }
+
+  // Everything that decides its samples and their order.
+  [[nodiscard]] std::string identity() const;
+
+  // Sample `index` of the order, which goes on through the epochs.
+  void read(uint64_t index, const SampleRow& row) const;
+
+ private:
+  struct OpenShard;
+  class OpenShards;
+
+  [[nodiscard]] std::vector<uint64_t> samples_per_shard() const;
+  void read_concatenated(const OpenShard& shard, uint64_t sample, const SampleRow& row) const;
+  void read_packed(const OpenShard& shard, uint64_t sample, const SampleRow& row) const;
+
+  SourceOptions options_;
+  Manifest manifest_;
+  std::unique_ptr<SampleOrder> order_;
+  std::unique_ptr<OpenShards> open_;
+};
+
+}  // namespace shoal::data
