@@ -17,7 +17,7 @@ ROWS = [  # from the ground up; modules of one row do not know each other
     ["prepare"],
     # ---- the torch line ----
     ["model", "optim", "comm"],
-    ["parallel", "checkpoint"],
+    ["parallel", "checkpoint", "feed"],
     ["train", "generate"],
 ]
 TORCH_FREE_ROWS = 4
