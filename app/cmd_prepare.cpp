@@ -42,8 +42,8 @@ struct Words {
 data::TextFields fields_of(const std::string& text) {
   const size_t comma = text.find(',');
   if (comma == std::string::npos && !text.empty()) return {.text = text};
-  const data::TextFields fields{.text = text.substr(std::min(comma, text.size() - 1) + 1),
-                                .prompt = text.substr(0, comma)};
+  data::TextFields fields{.text = text.substr(std::min(comma, text.size() - 1) + 1),
+                          .prompt = text.substr(0, comma)};
   if (fields.text.empty() || fields.prompt.empty() || fields.text.find(',') != std::string::npos)
     throw UsageError(format(
         "--fields is '{}', but must be one name, or two with a comma: prompt,completion", text));

@@ -106,7 +106,8 @@ class ShardWriter::Rows {
   [[nodiscard]] size_t tokens() const { return tokens_; }
   [[nodiscard]] size_t open_tokens() const { return tokens_ - static_cast<size_t>(ends_.back()); }
 
-  std::shared_ptr<arrow::RecordBatch> batch(const std::shared_ptr<arrow::Schema>& schema) const {
+  [[nodiscard]] std::shared_ptr<arrow::RecordBatch> batch(
+      const std::shared_ptr<arrow::Schema>& schema) const {
     const auto count = static_cast<int64_t>(rows());
     const auto list = [&](int column, const std::shared_ptr<Buffer>& values) {
       const auto& type = schema->field(column)->type();
