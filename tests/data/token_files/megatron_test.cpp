@@ -53,7 +53,8 @@ TEST(MegatronFile, TakesModesOfTextAndAnyOrderOfSequences) {
   index.modes = std::string(5, '\0');
   index.offsets = {6, 0, 2, 8, 14};  // behind each other in another order, with gaps
   const std::string ids = packed<uint16_t>({0, 4, 0, 1, 2, 3, 0});
-  const auto reader = read(index.bytes(), ids);
+  const std::string index_bytes = index.bytes();  // the reader keeps a view
+  const auto reader = read(index_bytes, ids);
   EXPECT_EQ(documents_of(*reader, 100), (Documents{{1, 2, 3, 4}, {}, {2, 3}}));
 }
 
