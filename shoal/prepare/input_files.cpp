@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 
 #include <dlfcn.h>
 #include <glob.h>
@@ -93,7 +94,10 @@ class InputFinder {
           format("--input {} holds no file that shoal can read: {}", without_secret(word), kKnown));
   }
 
-  std::vector<InputFile> take() { return std::move(files_); }
+  std::vector<InputFile> take() {
+    join_pairs();
+    return std::move(files_);
+  }
 
  private:
   void add_uri(const std::string& uri) {
@@ -160,6 +164,30 @@ class InputFinder {
                       .bytes = static_cast<uint64_t>(std::max<int64_t>(0, info.size())),
                       .kind = kind->kind,
                       .compression = kind->compression});
+  }
+
+  // An index stands for the ids beside it, unless they are among the files already: a glob finds both.
+  void join_pairs() {
+    std::set<std::string> names;
+    for (const InputFile& file : files_) names.insert(file.name);
+    std::vector<InputFile> joined;
+    for (InputFile& file : files_) {
+      if (file.path.ends_with(".idx")) {
+        file.name = ids_beside(file.name);
+        file.path = ids_beside(file.path);
+        if (!names.insert(file.name).second) continue;
+        const auto info = must(file.file_system->GetFileInfo(file.path), file.name);
+        if (!info.IsFile())
+          throw UsageError(format("--input {}: there is no such file, only its index", file.name));
+        file.bytes = static_cast<uint64_t>(std::max<int64_t>(0, info.size()));
+      }
+      joined.push_back(std::move(file));
+    }
+    files_ = std::move(joined);
+  }
+
+  static std::string ids_beside(const std::string& index) {
+    return index.substr(0, index.size() - std::string_view(".idx").size()) + ".bin";
   }
 
   std::vector<InputFile> files_;

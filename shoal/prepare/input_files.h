@@ -3,7 +3,8 @@
 //   find_inputs({"corpus/*.jsonl.gz", "s3://bucket/books"})
 //
 // A word is a file, a glob, a directory (everything below it whose kind is known, by name), or a URI
-// that Arrow understands. The order is that of the words, and by name within each.
+// that Arrow understands. The order is that of the words, and by name within each. Megatron's pair of
+// files is one input, which goes by the name of its .bin.
 #pragma once
 
 #include <cstdint>

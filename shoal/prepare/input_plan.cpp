@@ -10,6 +10,7 @@
 #include "shoal/prepare/arrow_errors.h"
 #include "shoal/prepare/input_stream.h"
 #include "shoal/prepare/table_documents.h"
+#include "shoal/prepare/token_documents.h"
 
 namespace shoal::prepare {
 namespace {
@@ -60,6 +61,10 @@ class Planner {
   void add_file(size_t number) {
     const InputFile& file = plan_.files[number];
     if (file.bytes == 0) return;
+    if (file.kind == InputKind::kTokens && !file.is_local())
+      throw UsageError(
+          format("{} is a token file, and those are read from this machine only: copy it here",
+                 file.name));
     const bool tail = options_.validation.kind == ValidationRule::Kind::kTail;
     if (tail && (file.kind != InputKind::kText || file.compression != Compression::kNone))
       throw UsageError(
@@ -210,9 +215,11 @@ std::unique_ptr<data::DocumentReader> read_slice(const InputPlan& plan,
                                .groups = slice.range,
                                .vocab_size = static_cast<uint32_t>(options.tokenizer->size())});
     case InputKind::kTokens:
-      break;
+      bytes_done += slice.bytes;
+      return read_tokens(file, {.vocab_size = static_cast<uint32_t>(options.tokenizer->size()),
+                                .end_of_document = options.end_of_document});
   }
-  throw UsageError(format("{} cannot be read yet", file.name));
+  throw BugError(format("{} is of no kind", file.name));
 }
 
 }  // namespace shoal::prepare

@@ -3,6 +3,7 @@
 
 The byte tokenizer is the oracle for ids: every byte is its own id, and 256 ends a document.
 """
+import array
 import gzip
 import hashlib
 import json
@@ -11,6 +12,7 @@ import pathlib
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -201,6 +203,120 @@ class Formats(Prepare):
                 "--tokenizer", "byte", "--validation", "none")
         order = self.docs[50:60] + self.docs[:50] + ["the end"]
         self.assertEqual(list(texts(self.path("out"))), [doc for doc in order if doc])
+
+
+class Tokens(Prepare):
+    """Files of ids that other systems wrote. Their mark between documents is the byte tokenizer's own."""
+
+    DOCUMENTS = [[5, 6, 7], [8], list(range(256)), [9, 9]]
+
+    def write(self, name, code, ids, header=b""):
+        self.path(name).write_bytes(header + array.array(code, ids).tobytes())
+        return self.path(name)
+
+    def nano_gpt(self, name="a.bin", docs=None):
+        return self.write(name, "H", [id for doc in docs or self.DOCUMENTS for id in [*doc, END]])
+
+    def llm_c(self, name, magic, version, code, ids):
+        return self.write(name, code, ids, struct.pack("<256i", magic, version, len(ids), *[0] * 253))
+
+    def megatron(self, name, sequences, borders):
+        """Ids as int32. Documents are the sequences between borders."""
+        lengths = [len(sequence) for sequence in sequences]
+        offsets = [4 * sum(lengths[:at]) for at in range(len(lengths))]
+        index = b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 4, len(lengths), len(borders))
+        index += array.array("i", lengths).tobytes() + array.array("q", [*offsets, *borders]).tobytes()
+        self.path(f"{name}.idx").write_bytes(index)
+        return self.write(f"{name}.bin", "i", [id for sequence in sequences for id in sequence])
+
+    def check(self, source, expected, *words):
+        self.byte("out", source, "--validation", "none", *words)
+        found = documents(self.path("out"))
+        # Not assertEqual for all of it: unittest takes hours for the difference of a million ids.
+        self.assertEqual([len(doc) for doc in found], [len(doc) for doc in expected])
+        for one, other in zip(found, expected):
+            self.assertTrue(one == other, f"{one[:9]} .. {one[-9:]} is not {other[:9]} .. {other[-9:]}")
+        counts = json.loads((self.path("out") / "manifest.json").read_text())
+        self.assertEqual(counts["input"]["documents"], len(expected))
+        self.assertEqual(counts["train"]["documents"], len(expected))
+        shutil.rmtree(self.path("out"))
+
+    def marked(self, docs=None):
+        return [[*doc, END] for doc in docs or self.DOCUMENTS]
+
+    def test_nano_gpt(self):
+        self.check(self.nano_gpt(), self.marked())
+
+    def test_empty_documents_and_a_last_one_without_its_mark(self):
+        ids = [END, END, 1, 2, END, END, 3]
+        self.check(self.write("a.bin", "H", ids), [[1, 2, END], [3, END]])
+        self.check(self.write("a.bin", "H", ids), [ids], "--end-of-document", "none")
+
+    def test_llm_c(self):
+        ids = [1, 2]  # goes on from the file before
+        for doc in self.DOCUMENTS:
+            ids += [END, *doc]
+        for name, magic, version, code in (("gpt2.bin", 20240520, 1, "H"), ("llama3.bin", 20240801, 7, "I")):
+            file = self.llm_c(name, magic, version, code, [*ids, END, END])
+            self.check(file, self.marked([[1, 2], *self.DOCUMENTS]))
+            self.check(file, [[*ids, END, END]], "--end-of-document", "none")
+
+    def test_olmo(self):
+        self.check(self.nano_gpt("a.npy"), self.marked())
+
+    def test_megatron(self):
+        sequences = [[1, 2], [3, END], [], [4], [END], [5, END, 6], [7, END, END]]
+        file = self.megatron("a", sequences, [0, 2, 3, 4, 5, 6, 7])
+        self.check(file, [[1, 2, 3, END], [4, END], [5, END, 6, END], [7, END, END]])
+        self.check(file, [[1, 2, 3, END], [4], [END], [5, END, 6], [7, END, END]], "--end-of-document", "none")
+
+    def test_a_pair_is_read_once(self):
+        self.megatron("a", [[1], [2]], [0, 1, 2])
+        expected = [[1, END], [2, END]]
+        for source in ("a.bin", "a.idx", "*", ".", "a.*"):
+            self.check(self.path(source), expected)
+        for first, second in (("a.bin", "a.idx"), ("a.idx", "a.bin"), ("a.idx", "a.idx")):
+            self.check(self.path(first), expected, "--input", self.path(second))
+        self.path("a.bin").unlink()
+        self.assertIn("only its index", self.byte("out", self.path("a.idx"), code=2))
+
+    def test_documents_longer_than_a_piece(self):
+        piece = 1 << 20
+        for size in (piece - 1, piece, piece + 1, 2 * piece):
+            docs = [[size % 251] * size, [1, 2, 3]]
+            self.check(self.nano_gpt(docs=docs), self.marked(docs))
+            self.check(self.llm_c("b.bin", 20240520, 1, "H", [id for doc in docs for id in [END, *doc]]), self.marked(docs))
+
+    def test_ids_out_of_range(self):
+        for name, ids in (("a.bin", [1, 257]), ("a.npy", [65535])):
+            error = self.byte("out", self.write(name, "H", ids), code=3)
+            self.assertIn(name, error)
+            self.assertIn("257", error)
+            shutil.rmtree(self.path("out"))
+        self.megatron("b", [[1, -1]], [0, 1])
+        self.assertIn("b.bin", self.byte("out", self.path("b.idx"), code=3))
+
+    def test_split_by_hash_is_that_of_the_ids(self):
+        random.seed(13)
+        docs = [[random.randrange(256) for _ in range(40)] for _ in range(2001)]
+        self.byte("bin", self.nano_gpt(docs=docs + docs[::-1]))
+        table = pa.table({"input_ids": pa.array(docs, pa.list_(pa.uint16()))})
+        pq.write_table(table, self.path("a.parquet"))
+        self.byte("parquet", self.path("a.parquet"), "--fields", "input_ids")
+        for split in ("train", "validation"):
+            once = documents(self.path("parquet"), split)
+            self.assertGreater(len(once), 40)
+            self.assertTrue(documents(self.path("bin"), split) == once + once[::-1], f"other documents in {split}")
+
+    def test_duplicates(self):
+        docs = [[1, 2], [3], [1, 2], [3, 1], [3]]
+        self.byte("out", self.nano_gpt(docs=docs), "--deduplicate", "--validation", "none")
+        self.assertEqual(documents(self.path("out")), self.marked([[1, 2], [3], [3, 1]]))
+
+    def test_damaged(self):
+        self.path("odd.bin").write_bytes(b"abc")
+        self.assertIn("odd.bin", self.byte("out", self.path("odd.bin"), code=3))
+        self.assertIn("only plain text", self.byte("tail", self.nano_gpt(), "--validation", "tail:0.1", code=2))
 
 
 class Texts(Prepare):
