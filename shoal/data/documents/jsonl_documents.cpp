@@ -44,10 +44,11 @@ class JsonlDocuments : public DocumentReader {
     while (true) {
       const std::string_view view = window_.view();
       const size_t feed = view.find('\n', searched);
-      if (feed != std::string_view::npos) return view.substr(0, feed + 1);
-      if (view.size() > options_.max_line_bytes)
+      // The same lines are too long however many bytes the stream gives at a time.
+      if (std::min(feed, view.size()) > options_.max_line_bytes)
         throw DataError(format("{}: the line at byte {} is longer than {} bytes", name_,
                                window_.position(), options_.max_line_bytes));
+      if (feed != std::string_view::npos) return view.substr(0, feed + 1);
       searched = view.size();
       if (!window_.grow()) return window_.view();
     }

@@ -12,10 +12,11 @@ bool StreamWindow::grow() {
     size_ -= front_;
     front_ = 0;
   }
-  if (bytes_.size() < size_ + kChunk + kPadding)
-    bytes_.resize(std::max(size_ + kChunk + kPadding, bytes_.size() + bytes_.size() / 2));
-  const size_t got = stream_.read({bytes_.data() + size_, kChunk});
+  if (bytes_.size() < size_ + chunk_ + kPadding)
+    bytes_.resize(std::max(size_ + chunk_ + kPadding, bytes_.size() + bytes_.size() / 2));
+  const size_t got = stream_.read({bytes_.data() + size_, chunk_});
   size_ += got;
+  if (got == chunk_) chunk_ = std::min(2 * chunk_, kMostAtOnce);
   at_end_ = got == 0;
   return got > 0;
 }

@@ -27,13 +27,14 @@ class StreamWindow {
   static constexpr size_t kPadding = 64;
 
  private:
-  static constexpr size_t kChunk = 1 << 20;
+  static constexpr size_t kMostAtOnce = 1 << 20;
 
   ByteStream& stream_;
   uint64_t position_;
   std::string bytes_;
   size_t front_ = 0;
   size_t size_ = 0;
+  size_t chunk_ = 1 << 14;  // read at once: little for the many files that are small
   bool at_end_ = false;
 };
 

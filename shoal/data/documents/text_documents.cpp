@@ -1,6 +1,7 @@
 #include "shoal/data/documents/text_documents.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "shoal/core/error.h"
 #include "shoal/data/documents/stream_window.h"
@@ -16,11 +17,21 @@ uint64_t first_position(const TextOptions& options) {
          std::min<uint64_t>(options.slice.begin, bytes_before_slice(options.separator));
 }
 
+// By how many bytes a separator can stand behind itself and overlap, smallest first: 1 for "\n\n".
+std::vector<size_t> overlaps_of(std::string_view separator) {
+  std::vector<size_t> shifts;
+  for (size_t shift = 1; shift < separator.size(); ++shift) {
+    if (separator.starts_with(separator.substr(shift))) shifts.push_back(shift);
+  }
+  return shifts;
+}
+
 class SeparatedDocuments : public DocumentReader {
  public:
   SeparatedDocuments(std::unique_ptr<ByteStream> stream, TextOptions options, std::string name)
       : stream_(std::move(stream)),
         options_(std::move(options)),
+        overlaps_(overlaps_of(options_.separator)),
         name_(std::move(name)),
         window_(*stream_, first_position(options_)) {
     if (options_.slice.begin == 0) return;
@@ -28,6 +39,7 @@ class SeparatedDocuments : public DocumentReader {
       const size_t found = window_.view().find(options_.separator);
       if (found != kNowhere) {
         window_.drop(found + options_.separator.size());
+        behind_separator_ = true;
         return;
       }
       const size_t kept = std::min(window_.view().size(), options_.separator.size() - 1);
@@ -43,6 +55,7 @@ class SeparatedDocuments : public DocumentReader {
     while (true) {
       window_.drop(used_);
       used_ = 0;
+      if (behind_separator_) drop_overlaps();
       if (begins_ && window_.position() >= options_.slice.end) return false;
       document = next_piece();
       if (!document.text.empty() || (!document.begins && document.ends)) return true;
@@ -56,7 +69,10 @@ class SeparatedDocuments : public DocumentReader {
     while (true) {
       const std::string_view view = window_.view();
       const size_t found = view.find(options_.separator, searched);
-      if (found != kNowhere) return hand_out(found, found + options_.separator.size(), true);
+      if (found != kNowhere) {
+        behind_separator_ = true;
+        return hand_out(found, found + options_.separator.size(), true);
+      }
       // The beginning of a separator may stand at the end.
       searched = view.size() - std::min(view.size(), options_.separator.size() - 1);
       if (view.size() >= options_.piece_bytes) {
@@ -70,6 +86,23 @@ class SeparatedDocuments : public DocumentReader {
     }
   }
 
+  // Separators that overlap are one. Where a document begins could not be told otherwise without all
+  // of the text before it, which a slice does not have.
+  void drop_overlaps() {
+    behind_separator_ = false;
+    for (bool again = !overlaps_.empty(); again;) {
+      while (window_.view().size() < options_.separator.size() && window_.grow()) {
+      }
+      const auto follows = [&](size_t shift) {
+        return window_.view().starts_with(
+            std::string_view(options_.separator).substr(options_.separator.size() - shift));
+      };
+      const auto found = std::find_if(overlaps_.begin(), overlaps_.end(), follows);
+      again = found != overlaps_.end();
+      if (again) window_.drop(*found);
+    }
+  }
+
   Document hand_out(size_t size, size_t used, bool ends) {
     used_ = used;
     Document document{.text = window_.view().substr(0, size), .begins = begins_, .ends = ends};
@@ -79,10 +112,12 @@ class SeparatedDocuments : public DocumentReader {
 
   std::unique_ptr<ByteStream> stream_;
   const TextOptions options_;
+  const std::vector<size_t> overlaps_;
   const std::string name_;
   StreamWindow window_;
   bool begins_ = true;
-  size_t used_ = 0;  // bytes of the window that were handed out last
+  bool behind_separator_ = false;  // the window begins there, or will when `used_` is dropped
+  size_t used_ = 0;                // bytes of the window that were handed out last
 };
 
 class WholeText : public DocumentReader {

@@ -11,7 +11,9 @@ namespace shoal::data {
 
 struct TextOptions {
   Pattern pattern = Pattern::kNone;  // where a tokenizer can cut
-  std::string separator;             // empty: the whole text is one document
+  // Between documents; separators that overlap ("\n\n" in "\n\n\n") are one. Empty: the whole text is
+  // one document.
+  std::string separator;
   Slice slice;
   // Longer documents come in pieces, and are judged (split, duplicates) by the first of them.
   size_t piece_bytes = size_t{4} << 20;

@@ -245,7 +245,7 @@ bool is_letter(char byte) { return is_alphanumeric(byte) && byte > '9'; }
 // One line end between a visible ASCII character and a letter or digit ends a piece, in every pattern,
 // and does so too when the text ends there; a blank between a letter or digit and a letter begins one.
 bool is_plain_cut(std::string_view text, size_t i) {
-  if (text[i - 1] == '\n') return is_visible(text[i - 2]) && is_alphanumeric(text[i]);
+  if (text[i - 1] == '\n') return i > 1 && is_visible(text[i - 2]) && is_alphanumeric(text[i]);
   return text[i] == ' ' && is_alphanumeric(text[i - 1]) && i + 1 < text.size() &&
          is_letter(text[i + 1]);
 }
@@ -342,7 +342,7 @@ Piece next_piece_of_more(Pattern pattern, const char* at, const char* end) {
 }
 
 size_t first_plain_cut(std::string_view text, size_t from) {
-  for (size_t i = std::max<size_t>(2, from); i < text.size(); ++i) {
+  for (size_t i = std::max<size_t>(1, from); i < text.size(); ++i) {
     if (is_plain_cut(text, i)) return i;
   }
   return std::string_view::npos;

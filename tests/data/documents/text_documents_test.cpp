@@ -1,0 +1,65 @@
+#include "shoal/data/documents/text_documents.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/data/documents/string_stream.h"
+
+namespace shoal::data {
+namespace {
+
+using ::testing::ElementsAre;
+
+Texts read(std::string_view text, const TextOptions& options) {
+  const uint64_t begin = options.slice.begin;
+  const uint64_t before = std::min<uint64_t>(begin, bytes_before_slice(options.separator));
+  return texts_of(
+      *read_text(std::make_unique<StringStream>(text.substr(begin - before), 3), options, "a.txt"));
+}
+
+// In two slices, cut at each place of the text.
+void expect_documents(std::string_view text, const std::string& separator, const Texts& expected) {
+  for (size_t cut = 0; cut <= text.size(); ++cut) {
+    for (const size_t piece_bytes : {1, 4, 100}) {
+      TextOptions options{.pattern = Pattern::kGpt2, .separator = separator};
+      options.piece_bytes = piece_bytes;
+      options.slice = {.begin = 0, .end = cut};
+      Texts texts = read(text, options);
+      options.slice = {.begin = cut, .end = text.size()};
+      for (std::string& more : read(text, options)) texts.push_back(std::move(more));
+      EXPECT_EQ(texts, expected) << separator << ", cut at " << cut << ", pieces of "
+                                 << piece_bytes;
+    }
+  }
+}
+
+TEST(TextDocuments, StandBetweenSeparators) {
+  expect_documents("one, two<|end|>three<|end|><|end|>", "<|end|>", {"one, two", "three"});
+  expect_documents("<|end|", "<|end|>", {"<|end|"});
+}
+
+TEST(TextDocuments, TakeOverlappingSeparatorsForOne) {
+  expect_documents("one\n\ntwo\nlines\n\n\nthree\n\n\n\n\n", "\n\n",
+                   {"one", "two\nlines", "three"});
+  expect_documents("1abaab", "aba", {"1", "ab"});
+  expect_documents("1ababa2abaaba3", "aba", {"1", "2", "3"});
+}
+
+TEST(TextDocuments, OfOneTextComeBackWholeFromAnySlices) {
+  const std::string text = "s TL it's\nvisible\nend of  12 lines\n\nand\xC3\xA9 \x8Dkl";
+  for (size_t first = 0; first <= text.size(); ++first) {
+    for (size_t second = first; second <= text.size(); ++second) {
+      std::string together;
+      for (const Slice& slice :
+           {Slice{0, first}, Slice{first, second}, Slice{second, text.size()}}) {
+        for (const std::string& piece :
+             read(text, {.pattern = Pattern::kGpt2, .slice = slice, .piece_bytes = 5}))
+          together += piece;
+      }
+      EXPECT_EQ(together, text) << "cut at " << first << " and " << second;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shoal::data
