@@ -1,0 +1,188 @@
+// Any bytes as JSONL and as plain text, in any slices, from a stream that gives any number of bytes at a
+// time: read or refused with a DataError. The documents of all slices together are those of the whole.
+// A text without separators comes back byte for byte, cut only where its tokenizer's pieces end.
+//
+// The first six bytes choose how it is read; the rest is the file.
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shoal/core/error.h"
+#include "shoal/data/documents/jsonl_documents.h"
+#include "shoal/data/documents/text_documents.h"
+
+namespace {
+
+using namespace shoal::data;  // NOLINT(google-build-using-namespace)
+
+constexpr size_t kChoices = 6;
+constexpr std::array<std::string_view, 7> kSeparators = {"\n",  "\n\n",  "<|endoftext|>", "ab",
+                                                         "aba", "aabaa", "\r\n--\r\n"};
+constexpr std::array kPatterns = {Pattern::kGpt2, Pattern::kCl100k, Pattern::kO200k,
+                                  Pattern::kByte, Pattern::kWord,   Pattern::kNone};
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+// At most `most` bytes at a time.
+class PieceStream : public ByteStream {
+ public:
+  PieceStream(std::string_view text, size_t most) : rest_(text), most_(most) {}
+
+  size_t read(std::span<char> to) override {
+    const size_t count = std::min({to.size(), rest_.size(), most_});
+    std::copy_n(rest_.begin(), count, to.begin());
+    rest_.remove_prefix(count);
+    return count;
+  }
+
+ private:
+  std::string_view rest_;
+  size_t most_;
+};
+
+struct Choices {
+  explicit Choices(std::string_view bytes) {
+    const auto at = [&](size_t index) { return static_cast<uint8_t>(bytes[index]); };
+    slices = 1 + at(1) % 9;
+    most = 1 + at(2) * (at(2) % 16);
+    pattern = kPatterns[at(3) % kPatterns.size()];
+    separator = kSeparators[at(4) % kSeparators.size()];
+    piece_bytes = 1 + at(5);
+    with_prompt = at(3) % 2 == 1;
+  }
+
+  size_t slices;
+  size_t most;  // bytes at a time
+  Pattern pattern;
+  std::string_view separator;
+  size_t piece_bytes;  // longer documents come in pieces; longer lines are refused
+  bool with_prompt;
+};
+
+Slice slice_of(std::string_view text, size_t index, size_t slices) {
+  return {.begin = text.size() * index / slices, .end = text.size() * (index + 1) / slices};
+}
+
+std::string_view stream_of(std::string_view text, const Slice& slice, size_t before) {
+  return text.substr(slice.begin - std::min<uint64_t>(slice.begin, before));
+}
+
+// Documents, each as one text, with a mark where a tokenizer sees a piece end.
+struct Content {
+  std::vector<std::string> documents;
+  bool whole = true;  // false: something was refused
+
+  bool operator==(const Content& other) const {
+    return whole == other.whole && (!whole || documents == other.documents);
+  }
+};
+
+void append_pieces(Pattern pattern, std::string_view text, std::string& to) {
+  const char* const end = text.data() + text.size();
+  for (const char* at = text.data(); at != end;) {
+    const char* const next = next_piece(pattern, at, end);
+    to.append(at, next).push_back('\xFF');
+    at = next;
+  }
+}
+
+template <class Open>
+Content read(std::string_view text, size_t slices, Pattern pattern, const Open& open) {
+  Content content;
+  try {
+    for (size_t index = 0; index < slices; ++index) {
+      const auto reader = open(slice_of(text, index, slices));
+      bool in_document = false;
+      for (Document document; reader->next(document);) {
+        require(document.begins != in_document);
+        require(!document.text.empty() || in_document);
+        if (document.begins) content.documents.emplace_back();
+        content.documents.back().append(document.prompt);
+        append_pieces(pattern, document.text, content.documents.back());
+        in_document = !document.ends;
+      }
+    }
+  } catch (const shoal::DataError&) {
+    content.whole = false;
+  }
+  return content;
+}
+
+void try_jsonl(std::string_view text, const Choices& choices) {
+  const auto open = [&](size_t most) {
+    return [&, most](const Slice& slice) {
+      JsonlOptions options{.slice = slice, .max_line_bytes = choices.piece_bytes * 16};
+      if (choices.with_prompt) options.fields.prompt = "prompt";
+      return read_jsonl(std::make_unique<PieceStream>(stream_of(text, slice, 1), most), options,
+                        "x.jsonl");
+    };
+  };
+  const Content whole = read(text, 1, Pattern::kNone, open(SIZE_MAX));
+  require(whole == read(text, choices.slices, Pattern::kNone, open(choices.most)));
+}
+
+auto text_opener(std::string_view text,
+                 const Choices& choices,
+                 std::string_view separator,
+                 size_t most,
+                 size_t piece_bytes) {
+  return [=](const Slice& slice) {
+    const TextOptions options{.pattern = choices.pattern,
+                              .separator = std::string(separator),
+                              .slice = slice,
+                              .piece_bytes = piece_bytes};
+    const size_t before = bytes_before_slice(options.separator);
+    return read_text(std::make_unique<PieceStream>(stream_of(text, slice, before), most), options,
+                     "x.txt");
+  };
+}
+
+void try_separated(std::string_view text, const Choices& choices) {
+  const auto open = [&](size_t most, size_t piece_bytes) {
+    return text_opener(text, choices, choices.separator, most, piece_bytes);
+  };
+  const Content whole = read(text, 1, choices.pattern, open(SIZE_MAX, SIZE_MAX));
+  require(whole.whole);
+  for (const std::string& document : whole.documents) require(!document.empty());
+  require(whole ==
+          read(text, choices.slices, choices.pattern, open(choices.most, choices.piece_bytes)));
+}
+
+void try_whole(std::string_view text, const Choices& choices) {
+  // Without a pattern a text has no borders to slice it at.
+  const size_t slices = choices.pattern == Pattern::kNone ? 1 : choices.slices;
+  const Content content = read(text, slices, choices.pattern,
+                               text_opener(text, choices, "", choices.most, choices.piece_bytes));
+  require(content.whole);
+  std::string together;
+  for (const std::string& document : content.documents) together += document;
+  std::string expected;
+  append_pieces(choices.pattern, text, expected);
+  require(together == expected);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  if (size < kChoices) return 0;
+  const Choices choices(input);
+  const std::string_view text = input.substr(kChoices);
+  switch (data[0] % 3) {
+    case 0:
+      try_jsonl(text, choices);
+      break;
+    case 1:
+      try_separated(text, choices);
+      break;
+    default:
+      try_whole(text, choices);
+  }
+  return 0;
+}
