@@ -260,6 +260,7 @@ int run_prepare(const std::vector<std::string>& arguments) {
   if (!command.parse(arguments)) return 0;
   const PrepareOptions options = options_of(words);
   make_output_directory(words.output);
+  const prepare::FileSystems file_systems;
   Progress progress;
   const Meter meter(progress);
   std::optional<data::Manifest> manifest;
@@ -268,7 +269,6 @@ int run_prepare(const std::vector<std::string>& arguments) {
     if (options.rank == 0) line.emplace([&] { return meter.line(); });
     manifest = prepare::prepare(options, progress);
   }
-  prepare::close_file_systems();
   if (!manifest) {
     log::info("rank {} of {} has done its parts; others are still at work", options.rank,
               options.world_size);

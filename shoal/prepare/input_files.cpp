@@ -71,13 +71,26 @@ void load_s3() {
   (void)loaded;
 }
 
-// s3://KEY:SECRET@bucket is allowed, but must not reach logs.
+// s3://KEY:SECRET@bucket is allowed, but must not reach logs; nor what stands behind a question mark. A
+// secret with a slash in it should have been escaped, and is no less secret when it was not.
 std::string without_secret(const std::string& uri) {
-  const size_t scheme = uri.find("://");
-  const size_t at = uri.find('@');
-  const size_t slash = uri.find('/', scheme + 3);
-  if (at == std::string::npos || at > slash) return uri.substr(0, uri.find('?'));
-  return uri.substr(0, scheme + 3) + uri.substr(at + 1, uri.find('?') - at - 1);
+  const std::string shown = uri.substr(0, uri.find('?'));
+  const size_t scheme = shown.find("://");
+  if (scheme == std::string::npos) return uri;
+  const size_t host = scheme + 3;
+  const size_t first_at = shown.find('@', host);
+  if (first_at == std::string::npos) return shown;
+  const bool has_secret = shown.find(':', host) < std::min(first_at, shown.find('/', host));
+  const size_t at = has_secret ? shown.rfind('@') : first_at;
+  if (!has_secret && at > shown.find('/', host)) return shown;  // part of a file's name
+  return shown.substr(0, host) + shown.substr(at + 1);
+}
+
+// Arrow repeats the address that it does not understand.
+std::string without_secret(std::string message, const std::string& uri, const std::string& shown) {
+  for (size_t at = 0; (at = message.find(uri, at)) != std::string::npos; at += shown.size())
+    message.replace(at, uri.size(), shown);
+  return message;
 }
 
 class InputFinder {
@@ -105,7 +118,9 @@ class InputFinder {
     if (uri.starts_with("s3://")) load_s3();
     std::string path;
     auto system = arrow::fs::FileSystemFromUri(uri, &path);
-    if (!system.ok()) throw UsageError(format("--input {}: {}", shown, system.status().message()));
+    if (!system.ok())
+      throw UsageError(
+          format("--input {}: {}", shown, without_secret(system.status().message(), uri, shown)));
     add_path(*system, path, shown.substr(0, shown.size() - std::min(shown.size(), path.size())));
   }
 
@@ -207,6 +222,6 @@ std::shared_ptr<arrow::io::RandomAccessFile> open_input(const InputFile& file) {
   return must(file.file_system->OpenInputFile(file.path), format("opening {}", file.name));
 }
 
-void close_file_systems() { arrow::fs::EnsureFinalized(); }
+FileSystems::~FileSystems() { arrow::fs::EnsureFinalized(); }
 
 }  // namespace shoal::prepare

@@ -47,7 +47,14 @@ std::vector<InputFile> find_inputs(const std::vector<std::string>& words);
 
 std::shared_ptr<arrow::io::RandomAccessFile> open_input(const InputFile& file);
 
-// To be called once, before the process ends: S3 keeps threads.
-void close_file_systems();
+// To be held by the process while it reads, once: S3 keeps threads, and a process that ends before they
+// do ends with a crash, also where it ends with an error.
+class FileSystems {
+ public:
+  FileSystems() = default;
+  FileSystems(const FileSystems&) = delete;
+  FileSystems& operator=(const FileSystems&) = delete;
+  ~FileSystems();
+};
 
 }  // namespace shoal::prepare
