@@ -32,12 +32,12 @@ void become(Sibling sibling,
             const std::vector<std::string>& arguments) {
   const std::optional<fs::path> program = find_sibling(sibling);
   if (!program) {
-    throw UsageError(format("shoal {} needs {}, which is not beside this executable: {}", command,
-                            name_of(sibling),
-                            sibling == Sibling::kEngine
-                                ? "this is a build without torch (preset lean); build with `cmake "
-                                  "--preset release`"
-                                : "build and install all of shoal"));
+    throw UsageError(format(
+        "shoal {} needs {}, and there is no {} beside this executable: {}", command,
+        sibling == Sibling::kEngine ? "the engine" : "Arrow", name_of(sibling),
+        sibling == Sibling::kEngine
+            ? "this is a build without torch (preset lean); build with `cmake --preset release`"
+            : "build and install all of shoal"));
   }
   std::vector<std::string> words = {program->string(), command};
   words.insert(words.end(), arguments.begin(), arguments.end());
