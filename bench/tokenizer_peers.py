@@ -22,17 +22,26 @@ def quartiles(values):
     return low, median, high
 
 
-class Ours:
-    """A process that keeps its encoder: a line in, seconds out."""
+class Rounds:
+    """A process that keeps its encoder: the hash of the ids, then for the first pass and for each line it is sent
+    the seconds and those of the processor."""
 
-    def __init__(self, binary, tokenizer, text):
-        self.process = subprocess.Popen([binary, tokenizer, text], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.hash = self.process.stdout.readline().strip()
+        self.cold = self.answer()
 
-    def seconds(self):
+    def answer(self):
+        seconds, processor = self.process.stdout.readline().split()
+        return float(seconds), float(processor)
+
+    def warm(self):
         self.process.stdin.write("go\n")
         self.process.stdin.flush()
-        return float(self.process.stdout.readline())
+        return self.answer()
+
+    def end(self):
+        self.process.communicate()
 
 
 def main():
@@ -55,7 +64,7 @@ def main():
         mergeable_ranks=data_gym_to_mergeable_bpe_ranks(str(options.data / "gpt2" / "vocab.bpe"), str(options.data / "gpt2" / "encoder.json")),
         special_tokens={})
     hf = Tokenizer.from_file(str(options.data / "gpt2" / "tokenizer.json"))
-    ours = Ours(options.build / "tests" / "data" / "encode_rounds", options.data / "gpt2", options.text)
+    ours = Rounds([options.build / "tests" / "data" / "encode_rounds", options.data / "gpt2", options.text])
     peers = {"tiktoken": lambda: gpt2.encode_ordinary(text), "hf": lambda: hf.encode(text, add_special_tokens=False).ids}
     names = []
     for name, encode in peers.items():
@@ -66,7 +75,7 @@ def main():
             return 1
         ratios, mine, theirs = [], [], []
         for _ in range(options.rounds):
-            mine.append(ours.seconds())
+            mine.append(ours.warm()[0])
             began = time.perf_counter()
             encode()
             theirs.append(time.perf_counter() - began)

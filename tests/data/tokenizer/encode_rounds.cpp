@@ -1,9 +1,12 @@
-// encode_rounds TOKENIZER FILE: prints the SHA-256 of the ids; then, for every line it reads, how many
-// seconds it took to encode the file once more with the same encoder. For bench/tokenizer_peers.py.
+// encode_rounds TOKENIZER FILE: prints the SHA-256 of the ids; how many seconds the new encoder took, and
+// how many of the processor; then, for every line it reads, both for the same text once more. For
+// bench/tokenizer_peers.py.
 
 #include <chrono>
+#include <ctime>
 #include <iostream>
 #include <string>
+#include <utility>
 
 #include "shoal/core/digest.h"
 #include "shoal/core/error.h"
@@ -16,16 +19,22 @@ int main(int argc, char** argv) {
     shoal::data::Encoder encoder(shoal::data::read_tokenizer(argv[1]));
     const std::string text = shoal::read_file(argv[2], size_t{1} << 30);
     std::vector<shoal::data::TokenId> ids;
-    encoder.encode(text, ids);
-    shoal::Sha256 hash;
-    hash.add({reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(ids[0])});
-    std::cout << hash.hex() << std::endl;
-    for (std::string line; std::getline(std::cin, line);) {
+    const auto encode = [&] {
       ids.clear();
       const auto began = std::chrono::steady_clock::now();
+      const std::clock_t processor = std::clock();
       encoder.encode(text, ids);
-      std::cout << std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count()
-                << std::endl;
+      const double used = static_cast<double>(std::clock() - processor) / CLOCKS_PER_SEC;
+      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - began;
+      return std::pair(seconds.count(), used);
+    };
+    const auto cold = encode();
+    shoal::Sha256 hash;
+    hash.add({reinterpret_cast<const char*>(ids.data()), ids.size() * sizeof(ids[0])});
+    std::cout << hash.hex() << "\n" << cold.first << " " << cold.second << std::endl;
+    for (std::string line; std::getline(std::cin, line);) {
+      const auto warm = encode();
+      std::cout << warm.first << " " << warm.second << std::endl;
     }
   } catch (const shoal::Error& e) {
     std::cerr << "error: " << e.what() << "\n";
