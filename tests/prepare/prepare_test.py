@@ -382,6 +382,24 @@ class Texts(Prepare):
             self.assertEqual(set(text), {"é"})
 
 
+class SmallCorpus(Prepare):
+    """tools/make_small_corpus.py, whose counts are those of a published job."""
+
+    def test_counts(self):
+        source = self.path("small.txt")
+        subprocess.run([sys.executable, SOURCE / "tools" / "make_small_corpus.py", source], check=True)
+        text = source.read_bytes()
+        self.assertEqual((len(text), len(text.split()), len(set(text.split()))), (290_599, 52_600, 172))
+        self.assertEqual(hashlib.sha256(text).hexdigest(),
+                         "46ff54b998b254acb2fe54f9b80ba0f9db461f59b175087efa1388d495214139")
+        subprocess.run([SHOAL, "tokenizer", "train", "--kind", "word", "--output", self.path("words"), source], check=True,
+                       capture_output=True)
+        prepare(self.path("out"), "--input", source, "--tokenizer", self.path("words"), "--validation", "tail:0.1")
+        manifest = json.loads((self.path("out") / "manifest.json").read_text())
+        self.assertEqual(manifest["vocab_size"], 172)
+        self.assertEqual(manifest["train"]["tokens"] + manifest["validation"]["tokens"], 52_600)
+
+
 class Choices(Prepare):
     def test_loss_mask_of_prompt_and_completion(self):
         rows = [{"completion": f" answer {n}", "prompt": "question? " * (n % 3)} for n in range(41)]
