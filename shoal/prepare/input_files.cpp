@@ -74,7 +74,7 @@ void load_s3() {
 // s3://KEY:SECRET@bucket is allowed, but must not reach logs; nor what stands behind a question mark. A
 // secret with a slash in it should have been escaped, and is no less secret when it was not.
 std::string without_secret(const std::string& uri) {
-  const std::string shown = uri.substr(0, uri.find('?'));
+  std::string shown = uri.substr(0, uri.find('?'));
   const size_t scheme = shown.find("://");
   if (scheme == std::string::npos) return uri;
   const size_t host = scheme + 3;
