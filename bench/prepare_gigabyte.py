@@ -8,9 +8,10 @@ The corpus is JSONL made of the sentences of the texts, shuffled by a seeded gen
 their lengths are log-normal. The scratch directory needs five times its size and can be removed afterwards.
 
   memory   peak of the process, with 1 and with 2 threads
-  speed    prepare with one thread on the first tenth, against one warm encoder on the same texts in one piece of memory
+  speed    prepare with one thread on the first tenth, against the bare encoder on the same texts in one piece of memory
            (encode_rounds): rounds in turn, median of the ratios with quartiles. Prepare's time is that of the whole
-           process: start, JSON, hashes, shards on disk, checksums.
+           process: start, JSON, hashes, shards on disk, checksums. `fresh` is an encoder that sees the text for the
+           first time, as prepare's does; `warm` one that remembers the pieces of this very text, which no corpus allows.
   kills    kill -9 at random moments of the run, the same command again, and in the end all files byte by byte
 
 Ends with lines NAME VALUE.
@@ -105,19 +106,21 @@ def measure_speed(prepare, options, corpus, scratch, results):
     bare = subprocess.Popen([options.build / "tests" / "data" / "encode_rounds", options.tokenizer, texts],
                             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     bare.stdout.readline()  # the hash of its ids: it is warm
-    ratios, ours, theirs = [], [], []
+    ours, theirs = [], {"fresh": [], "warm": []}
     for _ in range(options.rounds):
         ours.append(prepare.run(part, scratch / "part", 1)[0])
-        bare.stdin.write("go\n")
-        bare.stdin.flush()
-        theirs.append(float(bare.stdout.readline()))
-        ratios.append(theirs[-1] / ours[-1])
+        for kind, seconds in theirs.items():
+            bare.stdin.write(f"{kind}\n")
+            bare.stdin.flush()
+            seconds.append(float(bare.stdout.readline()))
     bare.stdin.close()
     bare.wait()
-    low, median, high = statistics.quantiles(ratios, n=4, method="inclusive")
-    print(f"prepare {size / statistics.median(ours) / 1e6:.1f} MB/s of text, the bare encoder "
-          f"{size / statistics.median(theirs) / 1e6:.1f} MB/s: {median:.3f} ({low:.3f} .. {high:.3f}) of its speed")
-    results["prepare.share_of_encoder_speed"] = round(median, 3)
+    print(f"prepare: {size / statistics.median(ours) / 1e6:.1f} MB/s of text")
+    for kind, seconds in theirs.items():
+        low, median, high = statistics.quantiles([t / o for t, o in zip(seconds, ours)], n=4, method="inclusive")
+        print(f"{kind} encoder: {size / statistics.median(seconds) / 1e6:.1f} MB/s; prepare has {median:.3f} "
+              f"({low:.3f} .. {high:.3f}) of its speed")
+        results[f"prepare.share_of_{kind}_encoder_speed"] = round(median, 3)
 
 
 def same_files(one, other):
