@@ -33,9 +33,12 @@ TEST(JsonlDocuments, BelongToTheSliceTheyBeginIn) {
   const std::string text = "{\"text\": \"a\"}\n{\"text\": \"bc\"}\n{\"text\": \"d\"}";
   for (size_t cut = 0; cut <= text.size(); ++cut) {
     for (const size_t at_once : {size_t{1}, size_t{7}, text.size()}) {
-      Texts texts = read(text, {.slice = {.begin = 0, .end = cut}}, at_once);
-      for (std::string& more : read(text, {.slice = {.begin = cut}}, at_once))
-        texts.push_back(std::move(more));
+      Texts texts;
+      const size_t next = std::min(cut + 15, text.size());  // as long as a line, or to the end
+      for (const Slice& slice : {Slice{0, cut}, Slice{cut, next}, Slice{next, text.size()}}) {
+        for (std::string& more : read(text, {.slice = slice}, at_once))
+          texts.push_back(std::move(more));
+      }
       EXPECT_THAT(texts, ElementsAre("a", "bc", "d")) << "cut at " << cut;
     }
   }

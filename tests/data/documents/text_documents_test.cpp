@@ -46,7 +46,7 @@ TEST(TextDocuments, TakeOverlappingSeparatorsForOne) {
 }
 
 TEST(TextDocuments, OfOneTextComeBackWholeFromAnySlices) {
-  const std::string text = "s TL it's\nvisible\nend of  12 lines\n\nand\xC3\xA9 \x8Dkl";
+  const std::string text = "0\ns TL it's\nvisible\nend of  12 lines\n\nand\xC3\xA9 \x8Dkl";
   for (size_t first = 0; first <= text.size(); ++first) {
     for (size_t second = first; second <= text.size(); ++second) {
       std::string together;
