@@ -1,5 +1,6 @@
 #include "shoal/data/shards/manifest.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -74,11 +75,18 @@ uint64_t number_up_to(const json::Fields& fields, const std::string& key, uint64
   return value;
 }
 
+// Letters, digits and what our own names and hashes hold beside them: nothing that JSON escapes.
+bool is_plain(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char byte) {
+    return (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
+           (byte >= 'A' && byte <= 'Z') || byte == '-' || byte == '_' || byte == '.';
+  });
+}
+
 // Files stand beside the manifest: a name with a path in it would lead a reader elsewhere.
 std::string file_name(const json::Fields& fields) {
   std::string name = fields.text("file");
-  if (name.empty() || name.front() == '.' ||
-      name.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos)
+  if (!is_plain(name) || name.front() == '.')
     throw DataError(format("{}.file is '{}', not the name of a file here", fields.path(), name));
   return name;
 }
@@ -179,10 +187,13 @@ SplitEntry split_from(const json::Fields& root, const std::string& name) {
 TokenLayout layout_from(const json::Fields& root) {
   TokenLayout layout;
   layout.tokenizer = root.text("tokenizer");
+  if (!is_plain(layout.tokenizer))
+    throw DataError(format("{}.tokenizer is '{}', no hash", root.path(), layout.tokenizer));
   layout.vocab_size = static_cast<uint32_t>(number_up_to(root, "vocab_size", 1U << 31));
+  if (layout.vocab_size == 0) throw DataError(format("{}.vocab_size is 0", root.path()));
   if (root.find("end_of_document")) {
     layout.end_of_document =
-        static_cast<uint32_t>(number_up_to(root, "end_of_document", layout.vocab_size));
+        static_cast<uint32_t>(number_up_to(root, "end_of_document", layout.vocab_size - 1U));
   }
   layout.loss_mask = root.flag("loss_mask", false);
   return layout;
