@@ -13,6 +13,8 @@ std::atomic<uint64_t> g_allocations = 0;
 
 uint64_t allocations_so_far() { return g_allocations; }
 
+// Sanitizers bring their own, and must see all of it.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 void* operator new(size_t size) {
   ++g_allocations;
   if (void* memory = std::malloc(size)) return memory;
@@ -20,3 +22,4 @@ void* operator new(size_t size) {
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+#endif

@@ -122,6 +122,7 @@ TEST_F(LoaderTest, DocumentLengthsComeRowByRow) {
 }
 
 TEST_F(LoaderTest, AllocatesNothingInSteadyState) {
+  if (allocations_so_far() == 0) GTEST_SKIP() << "allocations are not counted under sanitizers";
   Loader loader(stream_, {.global_batch = 8, .threads = 2});
   for (int step = 0; step < 100; ++step) loader.next();  // all shards are open
   const uint64_t before = allocations_so_far();

@@ -17,7 +17,7 @@ using Documents = std::vector<std::vector<TokenId>>;
 template <class Number>
 std::string packed(const std::vector<Number>& numbers) {
   std::string bytes(numbers.size() * sizeof(Number), '\0');
-  std::memcpy(bytes.data(), numbers.data(), bytes.size());
+  if (!numbers.empty()) std::memcpy(bytes.data(), numbers.data(), bytes.size());
   return bytes;
 }
 
