@@ -150,7 +150,8 @@ TEST(MegatronFile, RefusesWrongIndices) {
 
 TEST(MegatronFile, RefusesIdsThatAreNegativeOrTooLarge) {
   const auto ids_refusal = [](uint8_t type, int64_t id_bytes, const std::string& ids) {
-    return refusal([&] { return read(small_index(type, id_bytes).bytes(), ids); });
+    const std::string index = small_index(type, id_bytes).bytes();  // the reader keeps a view
+    return refusal([&] { return read(index, ids); });
   };
   EXPECT_THAT(ids_refusal(2, 1, packed<int8_t>({1, -2, 3, 4, 5, 6})),
               HasSubstr("id -2 at token 1 of x.bin is negative"));
