@@ -181,7 +181,7 @@ Report report_of(const data::Manifest& manifest, const Words& words, const Meter
       .add("input bytes", manifest.input_bytes,
            format_bytes(static_cast<int64_t>(manifest.input_bytes)))
       .add("documents", manifest.documents)
-      .add("duplicates left out", manifest.duplicates)
+      .add("duplicates", manifest.duplicates)
       .add("seconds", meter.seconds(),
            format("{:.2f} ({:.0f} MB/s)", meter.seconds(), meter.bytes_per_second() / 1e6))
       .add("tokenizer", manifest.layout.tokenizer)
