@@ -1,11 +1,11 @@
 #include "app/bench_tokenizer.h"
 
 #include <iostream>
-#include <thread>
 
 #include "shoal/bench/paired.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
+#include "shoal/core/threads.h"
 #include "shoal/core/units.h"
 #include "shoal/data/tokenizer/encoder.h"
 
@@ -77,10 +77,8 @@ void bench(const Options& options) {
   for (const std::string_view part : parts_of(text, tokenizer->pattern(), options.threads))
     lanes.push_back(std::make_unique<Lane>(tokenizer, part));
   const auto together = [&] {
-    std::vector<std::thread> threads;
-    threads.reserve(lanes.size());
-    for (const auto& lane : lanes) threads.emplace_back([&lane] { lane->warm(); });
-    for (std::thread& thread : threads) thread.join();
+    run_on_threads(static_cast<int>(lanes.size()),
+                   [&](int number) { lanes[static_cast<size_t>(number)]->warm(); });
   };
   const bench::Paired several =
       bench::measure_paired({.a = [&] { whole.warm(); }, .b = together, .rounds = options.rounds});

@@ -15,6 +15,7 @@
 #include "app/arguments.h"
 #include "app/progress_line.h"
 #include "app/report.h"
+#include "app/tokenizer_choice.h"
 
 namespace shoal::app {
 namespace {
@@ -25,8 +26,7 @@ using prepare::ValidationRule;
 
 struct Words {
   std::vector<std::string> inputs;
-  std::string tokenizer;
-  std::optional<std::string> pattern;
+  TokenizerChoice tokenizer;
   std::string output;
   std::string fields = "text";
   std::string separator;
@@ -104,8 +104,7 @@ std::optional<data::TokenId> end_of_document(const std::string& text,
 PrepareOptions options_of(const Words& words) {
   PrepareOptions options;
   options.inputs = words.inputs;
-  options.tokenizer = data::read_tokenizer(
-      words.tokenizer, words.pattern ? data::pattern_named(*words.pattern) : std::nullopt);
+  options.tokenizer = read_chosen(words.tokenizer);
   options.output = words.output;
   options.fields = fields_of(words.fields);
   options.separator = unescaped(words.separator);
@@ -206,12 +205,7 @@ void add_options(Arguments& command, Words& words) {
                  "a file, a glob in quotes, a directory or a URI such as s3://bucket/path; repeat "
                  "for several",
                  {.shown = "PATH", .required = true});
-  command.option("--tokenizer", words.tokenizer,
-                 "tokenizer.json, NAME.tiktoken, a directory with them, or the word byte",
-                 {.shown = "PATH", .required = true});
-  command.option("--pattern", words.pattern,
-                 "how text is cut, where the tokenizer's file does not say: gpt2, cl100k or o200k",
-                 {.shown = "NAME"});
+  add_tokenizer_choice(command, words.tokenizer);
   command.option("--output", words.output, "directory for the shards",
                  {.shown = "DIR", .required = true});
   command.option("--fields", words.fields,
@@ -233,8 +227,8 @@ void add_options(Arguments& command, Words& words) {
   command.flag("--deduplicate", words.deduplicate,
                "leave out documents that are equal to an earlier one; reads the input twice");
   command.option("--pack", words.pack,
-                 "count sequences of N tokens with whole documents packed best fit, for "
-                 "data.packing: best_fit; repeat for several",
+                 "count the sequences of N tokens that whole documents make when packed best fit; "
+                 "repeat for several",
                  {.shown = "N"});
   command.option("--threads", words.threads, "the result is the same for any number",
                  {.shown = "N", .range = {{1, 1024}}});

@@ -3,8 +3,6 @@
 #include <array>
 #include <charconv>
 #include <iostream>
-#include <memory>
-#include <optional>
 
 #include "shoal/core/digest.h"
 #include "shoal/core/error.h"
@@ -13,6 +11,7 @@
 
 #include "app/arguments.h"
 #include "app/report.h"
+#include "app/tokenizer_choice.h"
 #include "app/train_tokenizer.h"
 
 namespace shoal::app {
@@ -23,18 +22,12 @@ using data::TokenId;
 constexpr size_t kChunk = 1 << 20;
 
 struct Options {
-  std::string tokenizer;
-  std::optional<std::string> pattern;
+  TokenizerChoice tokenizer;
   std::string file = "-";
   bool added = false;
   bool count = false;
   bool json = false;
 };
-
-std::shared_ptr<const data::Tokenizer> tokenizer_of(const Options& options) {
-  if (!options.pattern) return data::read_tokenizer(options.tokenizer);
-  return data::read_tokenizer(options.tokenizer, pattern_option(*options.pattern));
-}
 
 // Calls `use` with one chunk after the other of the file, or of standard input.
 template <class Use>
@@ -47,7 +40,7 @@ void read_chunks(const std::string& path, Use use) {
 // The ids of a text of any length, a few at a time.
 template <class Use>
 void encode_file(const Options& options, Use use) {
-  data::Encoder encoder(tokenizer_of(options));
+  data::Encoder encoder(read_chosen(options.tokenizer));
   data::StreamEncoder stream(encoder,
                              options.added ? data::AddedIn::kAsTokens : data::AddedIn::kAsText);
   std::vector<TokenId> ids;
@@ -83,7 +76,7 @@ void encode(const Options& options) {
 }
 
 void decode(const Options& options) {
-  const auto tokenizer = tokenizer_of(options);
+  const auto tokenizer = read_chosen(options.tokenizer);
   std::string word;
   const auto flush = [&] {
     if (word.empty()) return;
@@ -108,7 +101,7 @@ void decode(const Options& options) {
 }
 
 void info(const Options& options) {
-  const auto tokenizer = tokenizer_of(options);
+  const auto tokenizer = read_chosen(options.tokenizer);
   size_t longest = 0;
   for (TokenId id = 0; id < tokenizer->vocabulary().id_limit(); ++id)
     longest = std::max(longest, tokenizer->vocabulary().bytes_of(id).size());
@@ -128,25 +121,7 @@ void info(const Options& options) {
   std::cout << (options.json ? report.json() : report.text());
 }
 
-void add_common(Arguments& arguments, Options& options) {
-  arguments.option("--tokenizer", options.tokenizer,
-                   "tokenizer.json, NAME.tiktoken, or a directory with tokenizer.json or "
-                   "encoder.json and vocab.bpe",
-                   {.shown = "PATH", .required = true});
-  arguments.option("--pattern", options.pattern,
-                   "how text is cut, where the file does not say: gpt2, cl100k or o200k",
-                   {.shown = "NAME"});
-}
-
 }  // namespace
-
-data::Pattern pattern_option(const std::string& name) {
-  const auto pattern = data::pattern_named(name);
-  // Those without a regular expression are no patterns of a BPE.
-  if (!pattern || data::regex_of_pattern(*pattern).empty())
-    throw UsageError(format("--pattern is '{}', but must be gpt2, cl100k or o200k", name));
-  return *pattern;
-}
 
 int run_tokenizer(const std::vector<std::string>& arguments) {
   Options options;
@@ -156,7 +131,7 @@ int run_tokenizer(const std::vector<std::string>& arguments) {
   Arguments encoding = command.subcommand(
       "encode", "print the ids of a text, one per line; it need not be valid UTF-8",
       [&] { encode(options); });
-  add_common(encoding, options);
+  add_tokenizer_choice(encoding, options.tokenizer);
   encoding.option("file", options.file, "the text; standard input without it", {.shown = "FILE"});
   encoding.flag("--added", options.added,
                 "added tokens such as <|endoftext|> in the text are tokens");
@@ -166,11 +141,11 @@ int run_tokenizer(const std::vector<std::string>& arguments) {
   Arguments decoding = command.subcommand(
       "decode", "print the bytes of ids, which are numbers with white space between them",
       [&] { decode(options); });
-  add_common(decoding, options);
+  add_tokenizer_choice(decoding, options.tokenizer);
   decoding.option("file", options.file, "the ids; standard input without it", {.shown = "FILE"});
   Arguments describing =
       command.subcommand("info", "print what a tokenizer is", [&] { info(options); });
-  add_common(describing, options);
+  add_tokenizer_choice(describing, options.tokenizer);
   describing.flag("--json", options.json, "as JSON");
   command.parse(arguments);
   return 0;

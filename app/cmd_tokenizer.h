@@ -9,12 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "shoal/data/tokenizer/split.h"
-
 namespace shoal::app {
-
-// What --pattern names. UsageError when it is no pattern of a BPE.
-data::Pattern pattern_option(const std::string& name);
 
 int run_tokenizer(const std::vector<std::string>& arguments);
 

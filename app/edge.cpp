@@ -62,6 +62,14 @@ int run_command(std::span<const Command> commands, const std::vector<std::string
   refuse(words[0], commands);
 }
 
+int run_main(std::span<const Command> commands, int argc, char** argv) {
+  try {
+    return finish_output(run_command(commands, {argv + 1, argv + argc}));
+  } catch (...) {
+    return report_current_exception();
+  }
+}
+
 int report_current_exception() {
   try {
     throw;

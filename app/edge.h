@@ -22,6 +22,9 @@ struct Command {
 // name.
 int run_command(std::span<const Command> commands, const std::vector<std::string>& words);
 
+// All of main(): the command that argv names, and what becomes of its errors and output.
+int run_main(std::span<const Command> commands, int argc, char** argv);
+
 // Exit code of the exception being handled, after saying on standard error, and to a supervisor,
 // what it was.
 int report_current_exception();

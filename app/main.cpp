@@ -41,10 +41,4 @@ constexpr std::array<Command, 6> kCommands = {{
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    return shoal::app::finish_output(shoal::app::run_command(kCommands, {argv + 1, argv + argc}));
-  } catch (...) {
-    return shoal::app::report_current_exception();
-  }
-}
+int main(int argc, char** argv) { return shoal::app::run_main(kCommands, argc, argv); }

@@ -10,8 +10,8 @@
 #include "shoal/data/tokenizer/bpe_trainer.h"
 #include "shoal/data/tokenizer/writers.h"
 
-#include "app/cmd_tokenizer.h"
 #include "app/report.h"
+#include "app/tokenizer_choice.h"
 
 namespace shoal::app {
 namespace {

@@ -1,11 +1,12 @@
 #include "shoal/prepare/input_plan.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include <arrow/io/interfaces.h>
 
 #include "shoal/core/checksum.h"
+#include "shoal/core/even_parts.h"
+#include "shoal/data/documents/jsonl_documents.h"
 #include "shoal/data/documents/text_documents.h"
 #include "shoal/prepare/arrow_errors.h"
 #include "shoal/prepare/input_stream.h"
@@ -92,8 +93,8 @@ class Planner {
     const uint64_t slices = one_piece ? 1 : pieces_of(size);
     for (uint64_t index = 0; index < slices; ++index) {
       InputSlice slice{.file = number, .text_begin = begin, .text_end = end, .split = split};
-      slice.range = {.begin = share_of(size, index, slices),
-                     .end = share_of(size, index + 1, slices)};
+      slice.range = {.begin = even_part_begin(size, index, slices),
+                     .end = even_part_begin(size, index + 1, slices)};
       slice.bytes = slice.range.end - slice.range.begin;
       add(slice);
     }
@@ -110,19 +111,16 @@ class Planner {
     }
     for (uint64_t index = 0; index < slices; ++index) {
       InputSlice slice{.file = number};
-      slice.range = {.begin = share_of(groups, index, slices),
-                     .end = share_of(groups, index + 1, slices)};
-      slice.bytes = share_of(file.bytes, index + 1, slices) - share_of(file.bytes, index, slices);
+      slice.range = {.begin = even_part_begin(groups, index, slices),
+                     .end = even_part_begin(groups, index + 1, slices)};
+      slice.bytes = even_part_begin(file.bytes, index + 1, slices) -
+                    even_part_begin(file.bytes, index, slices);
       add(slice);
     }
   }
 
   [[nodiscard]] uint64_t pieces_of(uint64_t bytes) const {
     return (bytes + part_bytes_ - 1) / part_bytes_;
-  }
-
-  static uint64_t share_of(uint64_t all, uint64_t index, uint64_t count) {
-    return all / count * index + all % count * index / count;
   }
 
   // Small files together, in order.

@@ -1,7 +1,6 @@
 #include "shoal/prepare/part_writer.h"
 
 #include <cmath>
-#include <limits>
 
 #include "shoal/prepare/shard_writer.h"
 
@@ -37,10 +36,7 @@ class PartWriter {
       encode(document);
       if (document.ends) end_document();
     }
-    if (document.ends) {
-      ++part_.documents;
-      ++progress_.documents;
-    }
+    if (document.ends) ++part_.documents;
   }
 
   // The rest of a document that is not all in this slice is in another part.

@@ -1,12 +1,11 @@
 #include "shoal/prepare/prepare.h"
 
 #include <functional>
-#include <mutex>
 #include <thread>
 
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
-#include "shoal/core/log.h"
+#include "shoal/core/threads.h"
 #include "shoal/core/units.h"
 #include "shoal/prepare/input_plan.h"
 #include "shoal/prepare/part_writer.h"
@@ -17,30 +16,21 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kIdentityFile = "preparation.json";
-constexpr size_t kMaxPartFile = size_t{64} << 20;
 
-// All threads take parts until there are none; the first error stops them and is thrown here.
+// All threads take parts until there are none; an error stops them all.
 void for_each_part(const std::vector<uint64_t>& parts,
                    int threads,
                    const std::function<std::function<void(uint64_t)>()>& make_worker) {
   std::atomic<size_t> next = 0;
-  std::exception_ptr error;
-  std::mutex mutex;
-  const auto work = [&] {
+  run_on_threads(threads, [&](int) {
     try {
       const std::function<void(uint64_t)> do_part = make_worker();
       for (size_t at = next++; at < parts.size(); at = next++) do_part(parts[at]);
     } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (!error) error = std::current_exception();
       next = parts.size();
+      throw;
     }
-  };
-  std::vector<std::thread> helpers;
-  for (int thread = 1; thread < threads; ++thread) helpers.emplace_back(work);
-  work();
-  for (std::thread& helper : helpers) helper.join();
-  if (error) std::rethrow_exception(error);
+  });
 }
 
 class Preparation {
@@ -104,17 +94,18 @@ class Preparation {
     }
   }
 
-  [[nodiscard]] std::optional<data::Part> read_done(uint64_t number) const {
+  [[nodiscard]] std::optional<data::PartFile> read_done(uint64_t number) const {
     const fs::path path = options_.output / data::part_file(number);
     if (!fs::exists(path)) return std::nullopt;
-    data::Part part = data::part_from_json(read_file(path, kMaxPartFile), path.string());
+    data::PartFile file = data::read_part(path);
     for (const data::Split split : data::kSplits) {
-      if (!part.of(split)) continue;
+      const std::optional<data::Shard>& shard = file.part.of(split);
+      if (!shard) continue;
       std::error_code missing;
-      const uint64_t bytes = fs::file_size(options_.output / part.of(split)->file, missing);
-      if (missing || bytes != part.of(split)->bytes) return std::nullopt;
+      const uint64_t bytes = fs::file_size(options_.output / shard->file, missing);
+      if (missing || bytes != shard->bytes) return std::nullopt;
     }
-    return part;
+    return file;
   }
 
   void write_one(uint64_t number, data::Encoder& encoder) {
@@ -130,8 +121,10 @@ class Preparation {
     if (mine_.empty()) return;
     progress_.hashing = true;
     std::vector<uint64_t> unhashed;
-    for (const uint64_t number : mine_) {
-      if (!fs::exists(options_.output / hashes_file(number))) unhashed.push_back(number);
+    // Parts that are done as well: others may be copies of what they hold.
+    for (uint64_t number = 0; number < plan_.parts.size(); ++number) {
+      if (is_mine(number) && !fs::exists(options_.output / hashes_file(number)))
+        unhashed.push_back(number);
     }
     const uint64_t before = progress_.bytes_done;
     for_each_part(unhashed, options_.threads, [this] {
@@ -155,7 +148,7 @@ class Preparation {
         changed = Clock::now();
         continue;
       }
-      if (options_.world_size == 1 || Clock::now() - changed > kPatience) {
+      if (Clock::now() - changed > kPatience) {
         throw PeerLost(
             format("rank {} waits for {}, which rank {} has to write, and nothing came "
                    "for 30 minutes: start the ranks again, they go on from here",
@@ -170,10 +163,9 @@ class Preparation {
   std::optional<data::Manifest> finish() {
     data::ManifestBuilder builder(layout_of(options_));
     for (uint64_t number = 0; number < plan_.parts.size(); ++number) {
-      const std::optional<data::Part> part = read_done(number);
-      if (!part) return std::nullopt;
-      const std::string json = read_file(options_.output / data::part_file(number), kMaxPartFile);
-      builder.add(number, *part, xxh3_128(json).hex());
+      const std::optional<data::PartFile> done = read_done(number);
+      if (!done) return std::nullopt;
+      builder.add(number, *done);
     }
     const fs::path path = options_.output / data::kManifestFile;
     const std::string json = data::to_json(builder.manifest());

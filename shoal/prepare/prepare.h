@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "shoal/data/documents/jsonl_documents.h"
+#include "shoal/data/documents/document.h"
 #include "shoal/data/shards/manifest.h"
 #include "shoal/data/tokenizer/tokenizer.h"
 
@@ -59,7 +59,6 @@ struct Progress {
   std::atomic<uint64_t> bytes_total = 0;  // of this rank's share, as they are on disk
   std::atomic<uint64_t> bytes_done = 0;
   std::atomic<uint64_t> bytes_found_done = 0;  // of these, done by an earlier run
-  std::atomic<uint64_t> documents = 0;
   std::atomic<uint64_t> tokens = 0;
   std::atomic<bool> hashing = false;  // looking for duplicates, before any token is made
 };

@@ -1,7 +1,6 @@
 #include "shoal/prepare/shard_writer.h"
 
 #include <algorithm>
-#include <limits>
 
 #include <arrow/array/util.h>
 #include <arrow/buffer.h>
@@ -205,7 +204,7 @@ void ShardWriter::end_document() {
 void ShardWriter::break_document() {
   rows_->end_row(continues_);
   continues_ = false;
-  document_ends_.push_back(tokens_);
+  if (!pack_.empty()) document_ends_.push_back(tokens_);
   if (rows_->tokens() >= kBlockTokens) write_block();
 }
 

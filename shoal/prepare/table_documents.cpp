@@ -1,8 +1,6 @@
 #include "shoal/prepare/table_documents.h"
 
 #include <algorithm>
-#include <numeric>
-#include <variant>
 
 #include <arrow/array/array_binary.h>
 #include <arrow/array/array_nested.h>
@@ -65,7 +63,7 @@ class ParquetBatches : public Batches {
     names_ = {options.fields.text};
     if (!options.fields.prompt.empty()) names_.push_back(options.fields.prompt);
     columns_of(*schema, options.fields, file);  // complains of what is not there
-    batches_ = must(reader_->GetRecordBatchReader(groups, leaves(*schema)), what_);
+    batches_ = must(reader_->GetRecordBatchReader(groups, leaves()), what_);
   }
 
   static std::unique_ptr<parquet::arrow::FileReader> open(const InputFile& file) {
@@ -97,7 +95,7 @@ class ParquetBatches : public Batches {
 
  private:
   // Parquet counts leaves: those whose path begins with a wanted name.
-  [[nodiscard]] std::vector<int> leaves(const arrow::Schema&) const {
+  [[nodiscard]] std::vector<int> leaves() const {
     const auto* schema = reader_->parquet_reader()->metadata()->schema();
     std::vector<int> found;
     for (int leaf = 0; leaf < schema->num_columns(); ++leaf) {

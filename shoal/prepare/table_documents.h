@@ -8,7 +8,6 @@
 #include <memory>
 
 #include "shoal/data/documents/document.h"
-#include "shoal/data/documents/jsonl_documents.h"
 #include "shoal/prepare/input_files.h"
 
 namespace shoal::prepare {

@@ -20,8 +20,8 @@ namespace shoal::feed {
 namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
-using data::TestDirectory;
 using ::testing::HasSubstr;
+using tests::TempDir;
 
 constexpr uint32_t kLength = 19;
 const data::TokenLayout kLayout{.tokenizer = "t", .vocab_size = 1009, .loss_mask = true};
@@ -34,7 +34,7 @@ std::shared_ptr<data::SampleStream> open_stream(const std::string& directory) {
 // Runs body(world, directory of a data set) on every rank.
 void with_data(int ranks,
                const std::function<void(comm::World&, const std::string& directory)>& body) {
-  const TestDirectory directory;  // the launching process's; its ranks are told the path
+  const TempDir directory;  // the launching process's; its ranks are told the path
   tests::run_ranks(ranks,
                    [&](const cluster::Membership& me, const cluster::Environment& environment) {
                      const auto world = comm::World::join(

@@ -12,8 +12,11 @@
 #include <vector>
 
 #include "shoal/core/error.h"
+#include "shoal/core/even_parts.h"
 #include "shoal/data/documents/jsonl_documents.h"
 #include "shoal/data/documents/text_documents.h"
+
+#include "tests/data/documents/string_stream.h"
 
 namespace {
 
@@ -28,23 +31,6 @@ constexpr std::array kPatterns = {Pattern::kGpt2, Pattern::kCl100k, Pattern::kO2
 void require(bool holds) {
   if (!holds) std::abort();
 }
-
-// At most `most` bytes at a time.
-class PieceStream : public ByteStream {
- public:
-  PieceStream(std::string_view text, size_t most) : rest_(text), most_(most) {}
-
-  size_t read(std::span<char> to) override {
-    const size_t count = std::min({to.size(), rest_.size(), most_});
-    std::copy_n(rest_.begin(), count, to.begin());
-    rest_.remove_prefix(count);
-    return count;
-  }
-
- private:
-  std::string_view rest_;
-  size_t most_;
-};
 
 struct Choices {
   explicit Choices(std::string_view bytes) {
@@ -66,7 +52,8 @@ struct Choices {
 };
 
 Slice slice_of(std::string_view text, size_t index, size_t slices) {
-  return {.begin = text.size() * index / slices, .end = text.size() * (index + 1) / slices};
+  return {.begin = shoal::even_part_begin(text.size(), index, slices),
+          .end = shoal::even_part_begin(text.size(), index + 1, slices)};
 }
 
 std::string_view stream_of(std::string_view text, const Slice& slice, size_t before) {
@@ -119,7 +106,7 @@ void try_jsonl(std::string_view text, const Choices& choices) {
     return [&, most](const Slice& slice) {
       JsonlOptions options{.slice = slice, .max_line_bytes = choices.piece_bytes * 16};
       if (choices.with_prompt) options.fields.prompt = "prompt";
-      return read_jsonl(std::make_unique<PieceStream>(stream_of(text, slice, 1), most), options,
+      return read_jsonl(std::make_unique<StringStream>(stream_of(text, slice, 1), most), options,
                         "x.jsonl");
     };
   };
@@ -138,7 +125,7 @@ auto text_opener(std::string_view text,
                               .slice = slice,
                               .piece_bytes = piece_bytes};
     const size_t before = bytes_before_slice(options.separator);
-    return read_text(std::make_unique<PieceStream>(stream_of(text, slice, before), most), options,
+    return read_text(std::make_unique<StringStream>(stream_of(text, slice, before), most), options,
                      "x.txt");
   };
 }

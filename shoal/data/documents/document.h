@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "shoal/data/tokenizer/vocabulary.h"
@@ -23,6 +24,13 @@ struct Document {
   // Long texts come in several, cut where no token could reach over the cut.
   bool begins = true;
   bool ends = true;
+};
+
+// Where the text stands in a record: names of fields or columns. Without `prompt` all of it is trained
+// on.
+struct TextFields {
+  std::string text = "text";
+  std::string prompt;
 };
 
 class DocumentReader {

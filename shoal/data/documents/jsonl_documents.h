@@ -9,12 +9,6 @@
 
 namespace shoal::data {
 
-// Names of the fields. Without `prompt` all of the text is trained on.
-struct TextFields {
-  std::string text = "text";
-  std::string prompt;
-};
-
 struct JsonlOptions {
   TextFields fields;
   Slice slice;

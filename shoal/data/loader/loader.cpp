@@ -4,15 +4,15 @@
 #include <new>
 
 #include "shoal/core/error.h"
+#include "shoal/core/even_parts.h"
 
 namespace shoal::data {
 namespace {
 
 // The first of the samples of a step that are rank's: as even as whole samples can be.
 uint64_t slice_begin(uint64_t global_batch, int rank, int world_size) {
-  const auto ranks = static_cast<uint64_t>(world_size);
-  const auto place = static_cast<uint64_t>(rank);
-  return global_batch / ranks * place + global_batch % ranks * place / ranks;
+  return even_part_begin(global_batch, static_cast<uint64_t>(rank),
+                         static_cast<uint64_t>(world_size));
 }
 
 }  // namespace

@@ -241,7 +241,13 @@ Part part_from_json(std::string_view json, const std::string& name) {
   });
 }
 
-void ManifestBuilder::add(uint64_t number, const Part& part, const std::string& part_digest) {
+PartFile read_part(const fs::path& path) {
+  const std::string json = read_file(path, kMaxPartBytes);
+  return {.part = part_from_json(json, path.string()), .digest = xxh3_128(json).hex()};
+}
+
+void ManifestBuilder::add(uint64_t number, const PartFile& file) {
+  const Part& part = file.part;
   manifest_.input_bytes += part.input_bytes;
   manifest_.documents += part.documents;
   manifest_.duplicates += part.duplicates;
@@ -257,7 +263,7 @@ void ManifestBuilder::add(uint64_t number, const Part& part, const std::string& 
                             .tokens = shard->tokens,
                             .documents = shard->documents,
                             .digest = shard->digest,
-                            .part_digest = part_digest,
+                            .part_digest = file.digest,
                             .packed = shard->packed});
   }
 }
@@ -312,13 +318,12 @@ Manifest read_manifest(const fs::path& directory) {
 
 Shard read_shard_blocks(const fs::path& directory, Split split, const ShardEntry& entry) {
   const fs::path path = directory / part_file(entry.part);
-  const std::string json = read_file(path, kMaxPartBytes);
-  if (xxh3_128(json).hex() != entry.part_digest) {
+  const PartFile file = read_part(path);
+  if (file.digest != entry.part_digest) {
     throw DataError(format("{} is not the file that {} was made of: one of them was changed",
                            path.string(), kManifestFile));
   }
-  const Part part = part_from_json(json, path.string());
-  const std::optional<Shard>& shard = part.of(split);
+  const std::optional<Shard>& shard = file.part.of(split);
   if (!shard || shard->file != entry.file || shard->bytes != entry.bytes ||
       shard->tokens != entry.tokens)
     throw DataError(format("{} does not describe {}", path.string(), entry.file));

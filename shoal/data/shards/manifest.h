@@ -129,12 +129,20 @@ std::string shard_file(Split split, uint64_t number);  // "train-00012.arrow"
 std::string to_json(const Part& part);
 Part part_from_json(std::string_view json, const std::string& name);
 
-// The parts with the digests of their files, in order.
+// A part as its file tells it.
+struct PartFile {
+  Part part;
+  std::string digest;  // XXH3-128 of the file
+};
+
+PartFile read_part(const std::filesystem::path& path);
+
+// The parts, in order.
 class ManifestBuilder {
  public:
   explicit ManifestBuilder(TokenLayout layout) { manifest_.layout = std::move(layout); }
 
-  void add(uint64_t number, const Part& part, const std::string& part_digest);
+  void add(uint64_t number, const PartFile& file);
   [[nodiscard]] const Manifest& manifest() const { return manifest_; }
 
  private:

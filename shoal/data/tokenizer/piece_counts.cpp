@@ -1,13 +1,12 @@
 #include "shoal/data/tokenizer/piece_counts.h"
 
 #include <array>
-#include <exception>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "shoal/core/checksum.h"
 #include "shoal/core/error.h"
+#include "shoal/core/threads.h"
 #include "shoal/data/tokenizer/added_tokens.h"
 
 namespace shoal::data {
@@ -129,21 +128,9 @@ PieceCounts count_pieces(const CountOptions& options, const NextChunk& next_chun
   const AddedTokens separators(std::move(tokens));
   TextSource source(options, separators, next_chunk);
   std::vector<PieceCounts> counts(static_cast<size_t>(std::max(options.threads, 1)));
-  std::vector<std::exception_ptr> failures(counts.size());
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < counts.size(); ++i) {
-    threads.emplace_back([&, i] {
-      try {
-        count_texts(source, options, separators, counts[i]);
-      } catch (...) {
-        failures[i] = std::current_exception();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& failure : failures) {
-    if (failure) std::rethrow_exception(failure);
-  }
+  run_on_threads(static_cast<int>(counts.size()), [&](int number) {
+    count_texts(source, options, separators, counts[static_cast<size_t>(number)]);
+  });
   for (size_t i = 1; i < counts.size(); ++i) counts[0].add_all(counts[i]);
   return std::move(counts[0]);
 }

@@ -6,35 +6,17 @@
 #include <string>
 #include <vector>
 
-#include <unistd.h>
-
-#include "shoal/core/checksum.h"
 #include "shoal/core/files.h"
 #include "shoal/data/shards/manifest.h"
 #include "shoal/data/token_id.h"
 #include "shoal/prepare/shard_writer.h"
 
+#include "tests/support/temp_dir.h"
+
 namespace shoal::data {
 
 using TestDocument = std::vector<TokenId>;
 using TestShard = std::vector<TestDocument>;
-
-// Removed with everything in it.
-class TestDirectory {
- public:
-  TestDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "data-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  TestDirectory(const TestDirectory&) = delete;
-  TestDirectory& operator=(const TestDirectory&) = delete;
-  ~TestDirectory() { std::filesystem::remove_all(path_); }
-
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // Writes what `shoal prepare` would, a part for each shard. With a loss mask every third id is not
 // trained on.
@@ -51,9 +33,9 @@ inline void write_data_set(const std::filesystem::path& directory,
     }
     Part part;
     part.train = writer.finish();
-    const std::string json = to_json(part);
-    write_file_atomically(directory / part_file(number), json);
-    builder.add(number, part, xxh3_128(json).hex());
+    const std::filesystem::path path = directory / part_file(number);
+    write_file_atomically(path, to_json(part));
+    builder.add(number, read_part(path));
   }
   write_file_atomically(directory / kManifestFile, to_json(builder.manifest()));
 }

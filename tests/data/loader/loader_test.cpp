@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "shoal/core/checksum.h"
 #include "shoal/core/error.h"
 
 #include "tests/data/loader/counted_allocations.h"
@@ -19,6 +20,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
+using tests::TempDir;
 
 const TokenLayout kLayout{.tokenizer = "t", .vocab_size = 1009};
 constexpr uint32_t kLength = 17;
@@ -42,8 +44,8 @@ class LoaderTest : public ::testing::Test {
     return tokens;
   }
 
-  TestDirectory one_;
-  TestDirectory two_;
+  TempDir one_;
+  TempDir two_;
   std::shared_ptr<SampleStream> stream_;
 };
 
@@ -167,7 +169,7 @@ TEST(Trillion, FirstBatchAfterResumingComesWithinASecond) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "how long an instrumented program takes says nothing";
 #endif
-  const TestDirectory directory;
+  const TempDir directory;
   TestDocument document(32'000'000);
   for (size_t i = 0; i < document.size(); ++i) document[i] = static_cast<TokenId>(i % 1009);
   prepare::ShardWriter writer(directory.path(), "real", kLayout);
@@ -183,7 +185,7 @@ TEST(Trillion, FirstBatchAfterResumingComesWithinASecond) {
                                       directory.path() / part.train->file);
     const std::string json = to_json(part);
     // Only parts that are read have to be there; all of them would be 250 MB.
-    builder.add(number, part, xxh3_128(json).hex());
+    builder.add(number, {part, xxh3_128(json).hex()});
   }
   write_file_atomically(directory.path() / kManifestFile, to_json(builder.manifest()));
   ASSERT_EQ(builder.manifest().train.tokens, 1'000'000'000'000U);

@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
+using tests::TempDir;
 
 const TokenLayout kLayout{.tokenizer = "t", .vocab_size = 1009, .end_of_document = 1008};
 
@@ -38,7 +39,7 @@ Sample read(const From& from, uint64_t index, uint32_t length) {
 }
 
 TEST(TokenSource, SamplesLieEndToEnd) {
-  const TestDirectory directory;
+  const TempDir directory;
   const auto shards = random_shards(5, 1009, 1);
   write_data_set(directory.path(), kLayout, shards);
   constexpr uint32_t kLength = 31;
@@ -58,7 +59,7 @@ TEST(TokenSource, SamplesLieEndToEnd) {
 }
 
 TEST(TokenSource, PackedDocumentsComeOnceAndWhole) {
-  const TestDirectory directory;
+  const TempDir directory;
   auto shards = random_shards(7, 1000, 2);
   shards[3].push_back(TestDocument(301, 77));  // longer than a sequence
   write_data_set(directory.path(), kLayout, shards, {63});
@@ -103,7 +104,7 @@ TEST(TokenSource, PackedDocumentsComeOnceAndWhole) {
 }
 
 TEST(TokenSource, PackingIsAskedForWhenPreparing) {
-  const TestDirectory directory;
+  const TempDir directory;
   write_data_set(directory.path(), kLayout, random_shards(2, 1009, 2), {64});
   EXPECT_THAT(([&] {
                 TokenSource({.directory = directory.path(),
@@ -114,7 +115,7 @@ TEST(TokenSource, PackingIsAskedForWhenPreparing) {
 }
 
 TEST(TokenSource, TooLittleForASampleIsSaid) {
-  const TestDirectory directory;
+  const TempDir directory;
   write_data_set(directory.path(), kLayout, {{{1, 2, 3}}});
   EXPECT_NO_THROW(TokenSource({.directory = directory.path(), .sequence_length = 2}));
   EXPECT_THAT(([&] { TokenSource({.directory = directory.path(), .sequence_length = 3}); }),
@@ -124,9 +125,9 @@ TEST(TokenSource, TooLittleForASampleIsSaid) {
 }
 
 TEST(SampleStream, MixesByWeightAndAccountsExactly) {
-  const TestDirectory one;
-  const TestDirectory two;
-  const TestDirectory three;
+  const TempDir one;
+  const TempDir two;
+  const TempDir three;
   // Each source has ids of its own.
   write_data_set(one.path(), kLayout, {{TestDocument(2000, 1)}});
   write_data_set(two.path(), kLayout, {{TestDocument(300, 2)}});
@@ -145,8 +146,8 @@ TEST(SampleStream, MixesByWeightAndAccountsExactly) {
 }
 
 TEST(SampleStream, OtherTokenizersDoNotMix) {
-  const TestDirectory one;
-  const TestDirectory two;
+  const TempDir one;
+  const TempDir two;
   write_data_set(one.path(), kLayout, {{TestDocument(200, 1)}});
   TokenLayout other = kLayout;
   other.tokenizer = "u";
@@ -158,8 +159,8 @@ TEST(SampleStream, OtherTokenizersDoNotMix) {
 }
 
 TEST(SampleStream, IdentityChangesWithWhateverChangesSamples) {
-  const TestDirectory one;
-  const TestDirectory two;
+  const TempDir one;
+  const TempDir two;
   write_data_set(one.path(), kLayout, random_shards(3, 1009, 1), {8, 9});
   write_data_set(two.path(), kLayout, random_shards(3, 1009, 2), {8, 9});
   const StreamOptions options{.sources = {{one.path(), 1}}, .sequence_length = 8};

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "shoal/core/checksum.h"
 #include "shoal/core/error.h"
 
 #include "tests/data/loader/data_set.h"
@@ -15,18 +16,19 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
+using tests::TempDir;
 
 const TokenLayout kNarrow{.tokenizer = "t", .vocab_size = 1009};
 const TokenLayout kWide{.tokenizer = "t", .vocab_size = 100'003, .loss_mask = true};
 
-TokenShard open_first(const TestDirectory& directory) {
+TokenShard open_first(const TempDir& directory) {
   const Manifest manifest = read_manifest(directory.path());
   return {directory.path(), Split::kTrain, manifest.layout, manifest.train.shards[0]};
 }
 
 TEST(TokenShard, GivesBackTokensMaskAndDocuments) {
   for (const TokenLayout& layout : {kNarrow, kWide}) {
-    const TestDirectory directory;
+    const TempDir directory;
     const auto shards = random_shards(1, layout.vocab_size, 3);
     write_data_set(directory.path(), layout, shards);
     const TokenShard shard = open_first(directory);
@@ -51,7 +53,7 @@ TEST(TokenShard, GivesBackTokensMaskAndDocuments) {
 }
 
 TEST(TokenShard, LengthsOfAPartAddUpAndFollowTheDocuments) {
-  const TestDirectory directory;
+  const TempDir directory;
   const auto shards = random_shards(1, kNarrow.vocab_size, 5);
   write_data_set(directory.path(), kNarrow, shards);
   const TokenShard shard = open_first(directory);
@@ -73,7 +75,7 @@ TEST(TokenShard, LengthsOfAPartAddUpAndFollowTheDocuments) {
 }
 
 TEST(TokenShard, ALongDocumentIsOneOverSeveralBlocks) {
-  const TestDirectory directory;
+  const TempDir directory;
   TestDocument longest(5 * prepare::kBlockTokens + 17);
   for (size_t i = 0; i < longest.size(); ++i) longest[i] = static_cast<TokenId>(i * 7 % 1009);
   const std::vector<TestShard> shards = {{{1, 2, 3}, longest, {4, 5}}};
@@ -90,7 +92,7 @@ TEST(TokenShard, ALongDocumentIsOneOverSeveralBlocks) {
 }
 
 TEST(TokenShard, EveryFlippedByteOfABlockIsFound) {
-  const TestDirectory directory;
+  const TempDir directory;
   write_data_set(directory.path(), kWide, {{{7, 8, 9}, {10, 11}}});
   const Manifest manifest = read_manifest(directory.path());
   const Shard blocks = read_shard_blocks(directory.path(), Split::kTrain, manifest.train.shards[0]);
@@ -109,7 +111,7 @@ TEST(TokenShard, EveryFlippedByteOfABlockIsFound) {
 }
 
 TEST(TokenShard, AFileOfAnotherSizeIsRefused) {
-  const TestDirectory directory;
+  const TempDir directory;
   write_data_set(directory.path(), kNarrow, random_shards(1, 1009, 7));
   const std::filesystem::path path = directory.path() / shard_file(Split::kTrain, 0);
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
@@ -118,7 +120,7 @@ TEST(TokenShard, AFileOfAnotherSizeIsRefused) {
 }
 
 TEST(TokenShard, IdsBeyondTheVocabularyAreRefused) {
-  const TestDirectory directory;
+  const TempDir directory;
   TokenLayout layout = kNarrow;
   layout.vocab_size = 10;
   write_data_set(directory.path(), layout, {{{1, 9}, {10}}});
@@ -129,7 +131,7 @@ TEST(TokenShard, IdsBeyondTheVocabularyAreRefused) {
 }
 
 TEST(TokenShard, AHostilePartFileCannotReachOutside) {
-  const TestDirectory directory;
+  const TempDir directory;
   write_data_set(directory.path(), kNarrow, {{{1, 2, 3}}});
   const Manifest manifest = read_manifest(directory.path());
   const Part part =
@@ -154,7 +156,7 @@ TEST(TokenShard, AHostilePartFileCannotReachOutside) {
 }
 
 TEST(Manifest, ChangedPartsAndStrangePathsAreRefused) {
-  const TestDirectory directory;
+  const TempDir directory;
   write_data_set(directory.path(), kNarrow, {{{1, 2, 3}}});
   const Manifest manifest = read_manifest(directory.path());
   const std::string json = read_file(directory.path() / kManifestFile, 1 << 20);

@@ -1,0 +1,26 @@
+// tokenizer_choice.h -- the options --tokenizer and --pattern, as several commands have them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "shoal/data/tokenizer/tokenizer.h"
+
+#include "app/arguments.h"
+
+namespace shoal::app {
+
+struct TokenizerChoice {
+  std::string path;
+  std::optional<std::string> pattern;
+};
+
+void add_tokenizer_choice(Arguments& arguments, TokenizerChoice& choice);
+
+std::shared_ptr<const data::Tokenizer> read_chosen(const TokenizerChoice& choice);
+
+// What --pattern names. UsageError when it is no pattern of a BPE.
+data::Pattern pattern_option(const std::string& name);
+
+}  // namespace shoal::app
