@@ -86,6 +86,39 @@ void check_backend(const CommConfig& comm, int ranks, std::vector<Problem>& foun
                    .hint = "write `backend: auto`, or launch 1 rank"});
 }
 
+void check_heads(const ModelConfig& model, std::vector<Problem>& found) {
+  if (model.heads % model.num_kv_heads() != 0) {
+    found.push_back(
+        {.where = "model.kv_heads",
+         .what = format("{} does not divide model.heads = {}", model.num_kv_heads(), model.heads),
+         .hint = "each key/value head serves the same number of queries"});
+  }
+  if (!model.head_width && model.width % model.heads != 0) {
+    found.push_back(
+        {.where = "model.heads",
+         .what = format("{} does not divide model.width = {}", model.heads, model.width),
+         .hint = "choose a divisor, or write model.head_width"});
+  } else if (model.positions == Positions::kRotary && model.features_per_head() % 2 != 0) {
+    found.push_back({.where = "model.head_width",
+                     .what = format("{} is odd, but rotary positions turn pairs of features",
+                                    model.features_per_head()),
+                     .hint = "choose an even width of a head, or other positions"});
+  }
+  if (model.positions == Positions::kSinusoidal && model.width % 2 != 0) {
+    found.push_back({.where = "model.width",
+                     .what = format("{} is odd, but sinusoidal positions are pairs", model.width),
+                     .hint = "choose an even width, or other positions"});
+  }
+}
+
+void check_weights(const DataConfig& data, std::vector<Problem>& found) {
+  if (data.weights.empty() || data.weights.size() == data.sources.size()) return;
+  found.push_back({.where = "data.weights",
+                   .what = format("there are {} weights, but {} sources", data.weights.size(),
+                                  data.sources.size()),
+                   .hint = "write one weight for each source, or none"});
+}
+
 }  // namespace
 
 std::vector<Problem> check(const RunConfig& config, const World& world) {
@@ -100,6 +133,8 @@ std::vector<Problem> check(const RunConfig& config, const World& world) {
     check_tensor_ranks(parallel, std::min(*world.ranks_per_node, world.ranks), found);
   }
   check_backend(config.comm, world.ranks, found);
+  check_heads(config.model, found);
+  check_weights(config.data, found);
   return found;
 }
 

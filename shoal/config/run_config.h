@@ -12,9 +12,13 @@
 #include <string>
 
 #include "shoal/config/comm_config.h"
+#include "shoal/config/data_config.h"
 #include "shoal/config/log_config.h"
+#include "shoal/config/model_config.h"
+#include "shoal/config/optimizer_config.h"
 #include "shoal/config/parallel_config.h"
 #include "shoal/config/rule.h"
+#include "shoal/config/train_config.h"
 
 namespace shoal::config {
 
@@ -39,6 +43,10 @@ struct IdentityConfig {
 struct RunConfig {
   int version = kSchemaVersion;
   IdentityConfig run;
+  ModelConfig model;
+  DataConfig data;
+  OptimizerConfig optimizer;
+  TrainConfig train;
   ParallelConfig parallel;
   CommConfig comm;
   LogConfig log;
@@ -49,6 +57,10 @@ struct RunConfig {
           "version of this list of keys; a file without it is read as the current one", at_least(1),
           at_most(kSchemaVersion, "the file was written for a newer shoal: install that one"));
     visit("run", self.run, "name, place and seed of the run");
+    visit("model", self.model, "the shape of the decoder");
+    visit("data", self.data, "which tokens, in which order");
+    visit("optimizer", self.optimizer, "how gradients become new weights");
+    visit("train", self.train, "how long, in what precision, and what is left behind");
     visit("parallel", self.parallel,
           "how the ranks are arranged; the degrees multiply to all ranks");
     visit("comm", self.comm, "how ranks talk to each other");

@@ -61,6 +61,29 @@ TEST(Check, TensorRanksStayInsideANode) {
             "write `tp: 3`, and raise pp or dp_shard instead");
 }
 
+TEST(Check, HeadsFitTheModel) {
+  RunConfig config;
+  config.model.heads = 7;
+  EXPECT_EQ(check(config, {}).at(0),
+            (Problem{"model.heads", "", "7 does not divide model.width = 768",
+                     "choose a divisor, or write model.head_width"}));
+  config.model.head_width = 33;
+  EXPECT_THAT(check(config, {}), IsEmpty());
+  config.model.kv_heads = 2;
+  EXPECT_EQ(check(config, {}).at(0).what, "2 does not divide model.heads = 7");
+  config.model.kv_heads = 1;
+  config.model.positions = Positions::kRotary;
+  EXPECT_EQ(check(config, {}).at(0).what, "33 is odd, but rotary positions turn pairs of features");
+}
+
+TEST(Check, EverySourceHasAWeight) {
+  RunConfig config;
+  config.data = {.sources = {"a", "b"}, .weights = {1.0}};
+  EXPECT_EQ(check(config, {}).at(0).what, "there are 1 weights, but 2 sources");
+  config.data.weights = {};
+  EXPECT_THAT(check(config, {}), IsEmpty());
+}
+
 TEST(Resolve, GivesDpShardTheRanksThatAreLeft) {
   RunConfig config;
   config.parallel.tp = 2;
