@@ -1,0 +1,217 @@
+#include "shoal/model/block.h"
+
+#include <cmath>
+
+#include <ATen/ATen.h>
+
+#include "shoal/core/format.h"
+
+namespace shoal::model {
+namespace {
+
+using config::ModelConfig;
+using config::NormPlace;
+using config::QkNorm;
+
+NormSpec norm_spec(const ModelConfig& config, std::string name) {
+  return {.name = std::move(name),
+          .kind = config.norm,
+          .width = config.width,
+          .bias = config.bias == config::BiasOn::kAll,
+          .epsilon = config.norm_epsilon};
+}
+
+// Of weights that write to the residual sum, which grows with every block.
+double residual_std(const ModelConfig& config) {
+  return config.init_std / std::sqrt(2.0 * config.layers);
+}
+
+std::unique_ptr<RowWise> make_qk_norm(const ModelConfig& config,
+                                      const std::string& name,
+                                      int heads,
+                                      UnitWeights& unit,
+                                      Builder& builder) {
+  if (config.qk_norm == QkNorm::kNone) return nullptr;
+  const bool per_head = config.qk_norm == QkNorm::kHead;
+  const int64_t width = config.features_per_head();
+  return builder.norm(unit, {.name = name,
+                             .kind = config::NormKind::kRms,
+                             .width = per_head ? width : width * heads,
+                             .epsilon = config.norm_epsilon,
+                             .over_split = !per_head});
+}
+
+// Shapes: B batch, T tokens, D width, N query heads, K key/value heads, H features of a head; heads
+// are those of this rank.
+class SelfAttention {
+ public:
+  SelfAttention(const ModelConfig& config, int number, UnitWeights& unit, Builder& builder)
+      : number_(static_cast<size_t>(number)),
+        heads_(builder.local(config.heads)),
+        kv_heads_(builder.local(config.num_kv_heads())),
+        head_width_(config.features_per_head()),
+        qk_norm_(config.qk_norm) {
+    const std::string name = format("blocks.{}.attention", number);
+    const int64_t q = config.heads * head_width_;
+    const int64_t kv = config.num_kv_heads() * head_width_;
+    qkv_ = builder.linear(unit, {.name = name + ".qkv",
+                                 .in = config.width,
+                                 .out = {q, kv, kv},
+                                 .bias = config.bias != config::BiasOn::kNone,
+                                 .std = config.init_std,
+                                 .split = Split::kColumns});
+    out_ = builder.linear(unit, {.name = name + ".out",
+                                 .in = q,
+                                 .out = {config.width},
+                                 .bias = config.bias == config::BiasOn::kAll,
+                                 .std = residual_std(config),
+                                 .split = Split::kRows});
+    q_norm_ = make_qk_norm(config, name + ".q_norm", config.heads, unit, builder);
+    k_norm_ = make_qk_norm(config, name + ".k_norm", config.num_kv_heads(), unit, builder);
+    attention_ = builder.attention({.name = name + ".scores",
+                                    .heads = config.heads,
+                                    .kv_heads = config.num_kv_heads(),
+                                    .dropout = config.dropout});
+  }
+
+  at::Tensor forward(const RowWise* norm, const at::Tensor& x_BTD, const Pass& pass) {
+    const at::Tensor qkv = norm != nullptr ? qkv_->forward(*norm, x_BTD) : qkv_->forward(x_BTD);
+    const std::vector<at::Tensor> parts = qkv.split_with_sizes(
+        {heads_ * head_width_, kv_heads_ * head_width_, kv_heads_ * head_width_}, -1);
+    const at::Tensor q_BNTH = placed(parts[0], heads_, q_norm_.get(), pass);
+    const at::Tensor k_BKTH = placed(parts[1], kv_heads_, k_norm_.get(), pass);
+    const at::Tensor v_BKTH = by_head(parts[2], kv_heads_).transpose(1, 2);
+    const at::Tensor y_BNTH = pass.cache != nullptr
+                                  ? attend_with_cache(q_BNTH, k_BKTH, v_BKTH, pass)
+                                  : attention_->forward(q_BNTH, k_BKTH, v_BKTH, pass);
+    return out_->forward(
+        y_BNTH.transpose(1, 2).reshape({x_BTD.size(0), x_BTD.size(1), heads_ * head_width_}));
+  }
+
+ private:
+  [[nodiscard]] at::Tensor by_head(const at::Tensor& x, int64_t heads) const {
+    return x.view({x.size(0), x.size(1), heads, head_width_});
+  }
+
+  // Queries or keys, normalized and turned by their positions as the model asks.
+  [[nodiscard]] at::Tensor placed(const at::Tensor& x,
+                                  int64_t heads,
+                                  const RowWise* norm,
+                                  const Pass& pass) const {
+    at::Tensor x_BTNH = by_head(qk_norm_ == QkNorm::kWidth ? (*norm)(x.contiguous()) : x, heads);
+    if (qk_norm_ == QkNorm::kHead) x_BTNH = (*norm)(x_BTNH.contiguous());
+    if (pass.angles.cosines.defined()) x_BTNH = rotate(x_BTNH, pass.angles);
+    return x_BTNH.transpose(1, 2);
+  }
+
+  // Several tokens may come at first, later one at a time.
+  at::Tensor attend_with_cache(const at::Tensor& q,
+                               const at::Tensor& k,
+                               const at::Tensor& v,
+                               const Pass& pass) const {
+    KeyValueCache& cache = *pass.cache;
+    KeyValueCache::Layer& layer = cache.layers[number_];
+    if (!layer.keys.defined()) {
+      layer.keys = at::empty({k.size(0), k.size(1), cache.capacity, k.size(3)}, k.options());
+      layer.values = at::empty_like(layer.keys);
+    }
+    layer.keys.narrow(2, cache.length, k.size(2)).copy_(k);
+    layer.values.narrow(2, cache.length, v.size(2)).copy_(v);
+    const int64_t total = cache.length + k.size(2);
+    return attend(q, layer.keys.narrow(2, 0, total), layer.values.narrow(2, 0, total), {},
+                  /*causal=*/k.size(2) > 1)
+        .output;
+  }
+
+  size_t number_;
+  int64_t heads_;
+  int64_t kv_heads_;
+  int64_t head_width_;
+  QkNorm qk_norm_;
+  std::unique_ptr<Linear> qkv_;
+  std::unique_ptr<Linear> out_;
+  std::unique_ptr<RowWise> q_norm_;
+  std::unique_ptr<RowWise> k_norm_;
+  std::unique_ptr<Attention> attention_;
+};
+
+class Mlp {
+ public:
+  Mlp(const ModelConfig& config, int number, UnitWeights& unit, Builder& builder)
+      : activation_(builder.activation(config.activation)) {
+    const std::string name = format("blocks.{}.mlp", number);
+    const int64_t hidden = config.hidden_width();
+    const bool gated = config.activation == config::Activation::kSwiglu;
+    const bool bias = config.bias == config::BiasOn::kAll;
+    up_ = builder.linear(unit, {.name = name + (gated ? ".gate_up" : ".up"),
+                                .in = config.width,
+                                .out = gated ? std::vector{hidden, hidden} : std::vector{hidden},
+                                .bias = bias,
+                                .std = config.init_std,
+                                .split = Split::kColumns});
+    down_ = builder.linear(unit, {.name = name + ".down",
+                                  .in = hidden,
+                                  .out = {config.width},
+                                  .bias = bias,
+                                  .std = residual_std(config),
+                                  .split = Split::kRows});
+  }
+
+  at::Tensor forward(const RowWise* norm, const at::Tensor& x) {
+    const at::Tensor up = norm != nullptr ? up_->forward(*norm, x) : up_->forward(x);
+    return down_->forward(*activation_, up);
+  }
+
+ private:
+  std::unique_ptr<RowWise> activation_;
+  std::unique_ptr<Linear> up_;
+  std::unique_ptr<Linear> down_;
+};
+
+class Block final : public Unit {
+ public:
+  Block(const ModelConfig& config, int number, Builder& builder)
+      : Unit(format("blocks.{}", number)),
+        norm_before_(config.norm_place == NormPlace::kBefore),
+        attention_norm_(
+            builder.norm(weights(), norm_spec(config, format("blocks.{}.attention_norm", number)))),
+        attention_(config, number, weights(), builder),
+        attention_dropout_(builder.dropout(format("blocks.{}.attention", number), config.dropout)),
+        mlp_norm_(builder.norm(weights(), norm_spec(config, format("blocks.{}.mlp_norm", number)))),
+        mlp_(config, number, weights(), builder),
+        mlp_dropout_(builder.dropout(format("blocks.{}.mlp", number), config.dropout)) {}
+
+  at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
+    const at::Tensor y = x + finished(attention_.forward(before(attention_norm_), x, pass),
+                                      attention_norm_, *attention_dropout_, pass);
+    return y + finished(mlp_.forward(before(mlp_norm_), y), mlp_norm_, *mlp_dropout_, pass);
+  }
+
+ private:
+  [[nodiscard]] const RowWise* before(const std::unique_ptr<RowWise>& norm) const {
+    return norm_before_ ? norm.get() : nullptr;
+  }
+
+  [[nodiscard]] at::Tensor finished(const at::Tensor& y,
+                                    const std::unique_ptr<RowWise>& norm,
+                                    Dropout& dropout,
+                                    const Pass& pass) const {
+    return dropout.forward(norm_before_ ? y : (*norm)(y), pass);
+  }
+
+  bool norm_before_;
+  std::unique_ptr<RowWise> attention_norm_;
+  SelfAttention attention_;
+  std::unique_ptr<Dropout> attention_dropout_;
+  std::unique_ptr<RowWise> mlp_norm_;
+  Mlp mlp_;
+  std::unique_ptr<Dropout> mlp_dropout_;
+};
+
+}  // namespace
+
+std::unique_ptr<Unit> make_block(const ModelConfig& config, int number, Builder& builder) {
+  return std::make_unique<Block>(config, number, builder);
+}
+
+}  // namespace shoal::model

@@ -1,0 +1,14 @@
+// block.h -- one decoder block: attention and MLP, each added to the residual sum.
+#pragma once
+
+#include <memory>
+
+#include "shoal/config/model_config.h"
+#include "shoal/model/builder.h"
+#include "shoal/model/unit.h"
+
+namespace shoal::model {
+
+std::unique_ptr<Unit> make_block(const config::ModelConfig& config, int number, Builder& builder);
+
+}  // namespace shoal::model

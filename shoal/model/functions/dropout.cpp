@@ -1,0 +1,39 @@
+#include "shoal/model/functions/dropout.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include "shoal/model/functions/recording.h"
+
+namespace shoal::model {
+
+at::Tensor kept_elements(
+    at::IntArrayRef shape, double rate, const Random& random, uint64_t first, c10::Device device) {
+  at::Tensor kept = at::empty(shape, at::kBool);
+  bool* const out = kept.data_ptr<bool>();
+  const auto threshold = static_cast<float>(rate);
+  constexpr int64_t kAtOnce = 4096;
+  at::parallel_for(0, kept.numel(), kAtOnce, [&](int64_t begin, int64_t end) {
+    std::array<float, 256> numbers;
+    for (int64_t at = begin; at < end; at += static_cast<int64_t>(numbers.size())) {
+      const auto count =
+          static_cast<size_t>(std::min<int64_t>(end - at, static_cast<int64_t>(numbers.size())));
+      random.fill_uniform({numbers.data(), count}, first + static_cast<uint64_t>(at));
+      for (size_t i = 0; i < count; ++i)
+        out[at + static_cast<int64_t>(i)] = numbers[i] >= threshold;
+    }
+  });
+  return kept.to(device);
+}
+
+at::Tensor dropout(const at::Tensor& x, double rate, const Random& random, uint64_t first) {
+  if (rate == 0) return x;
+  const Recording recording({x});
+  const at::Tensor kept = kept_elements(x.sizes(), rate, random, first, x.device());
+  const double scale = 1 / (1 - rate);
+  return recording.finish((x * kept).mul_(scale), [kept, scale](const at::Tensor& gradient) {
+    return Gradients{(gradient * kept).mul_(scale)};
+  });
+}
+
+}  // namespace shoal::model

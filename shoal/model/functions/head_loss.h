@@ -1,0 +1,31 @@
+// head_loss.h -- the head's matrix and the cross-entropy behind it, as one function.
+//
+// The scores of all tokens for all classes are the largest tensor of a model. Here it exists once, in
+// the model's type: the loss is taken from it a few rows at a time, its gradient is written over it,
+// and both products follow at once. So the backward pass has already happened when the loss is
+// returned; what remains of it is handing on the gradient of x.
+#pragma once
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+
+#include "shoal/model/weights.h"
+
+namespace shoal::model {
+
+struct Targets {
+  at::Tensor classes;         // int64, one per row of x
+  at::Tensor counted = {};    // of x's rows, nonzero where the target counts; undefined: all do
+  double scale = 1;           // of the loss and its gradient: 1 / targets of the step
+  double gradient_scale = 1;  // of the gradient alone: what fp16 needs
+};
+
+// scale * sum of the cross-entropies, as a scalar in fp32 (fp64 for fp64). With autograd its gradient
+// must be one. `rows_at_once` > 0 computes so many rows' scores at a time: slower, with less memory.
+at::Tensor head_loss(const at::Tensor& x,
+                     Weight weight,
+                     const Targets& targets,
+                     int64_t rows_at_once = 0);
+
+}  // namespace shoal::model

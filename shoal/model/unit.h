@@ -1,0 +1,29 @@
+// unit.h -- what a decoder is a list of: its embedding, its blocks, its head. Each is an island of
+// autograd: it gets activations, gives activations, and knows nothing of the others.
+#pragma once
+
+#include <string>
+
+#include <ATen/core/Tensor.h>
+
+#include "shoal/model/pass.h"
+#include "shoal/model/weights.h"
+
+namespace shoal::model {
+
+class Unit {
+ public:
+  explicit Unit(std::string name) : weights_(std::move(name)) {}
+  virtual ~Unit() = default;
+
+  [[nodiscard]] UnitWeights& weights() { return weights_; }
+  [[nodiscard]] const UnitWeights& weights() const { return weights_; }
+
+  // The embedding takes an empty tensor, the head gives a loss or scores.
+  virtual at::Tensor forward(const at::Tensor& x, const Pass& pass) = 0;
+
+ private:
+  UnitWeights weights_;
+};
+
+}  // namespace shoal::model

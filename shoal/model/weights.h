@@ -1,0 +1,145 @@
+// weights.h -- the weights of a unit, and their gradients, each in one flat tensor.
+//
+//   UnitWeights unit("blocks.3");
+//   const Weight up = unit.declare({.name = "blocks.3.mlp.up.weight", .shape = {3072, 768}, ...});
+//   unit.materialize({.seed = 1});
+//   up.value()                                  // a view of the flat tensor
+//
+// A unit is what is gathered, computed, freed and reduced as a whole. Layers keep a Weight, which only
+// points: the tensors may be freed and come back between forward and backward. Gradients are written
+// by layers themselves, straight into the flat tensor; autograd never sees a weight.
+//
+// Matrices come first in the flat tensors: what the optimizer decays is one range, the rest another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+namespace shoal::model {
+
+// What a new weight holds.
+struct Init {
+  enum class Kind { kZeros, kOnes, kNormal };
+
+  Kind kind = Kind::kZeros;
+  double std = 0;
+
+  static Init zeros() { return {}; }
+  static Init ones() { return {.kind = Kind::kOnes}; }
+  static Init normal(double std) { return {.kind = Kind::kNormal, .std = std}; }
+};
+
+// A range of rows and columns of a matrix; a vector has one column.
+struct Box {
+  int64_t first_row = 0;
+  int64_t rows = 0;
+  int64_t first_column = 0;
+  int64_t columns = 0;
+
+  bool operator==(const Box&) const = default;
+};
+
+struct WeightSpec {
+  std::string name;            // of the logical tensor, the same on every layout
+  std::vector<int64_t> shape;  // of the logical tensor: one or two dimensions
+  Init init;
+  std::vector<Box> parts = {};  // what this rank holds of it, stacked by rows; none: all
+
+  [[nodiscard]] int64_t columns() const { return shape.size() == 2 ? shape[1] : 1; }
+  [[nodiscard]] bool decays() const { return shape.size() >= 2; }
+  [[nodiscard]] std::vector<int64_t> local_shape() const;
+};
+
+class UnitWeights;
+
+class Weight {
+ public:
+  Weight() = default;
+  Weight(UnitWeights* unit, size_t index) : unit_(unit), index_(index) {}
+
+  [[nodiscard]] bool defined() const { return unit_ != nullptr; }
+  [[nodiscard]] const at::Tensor& value() const;
+  [[nodiscard]] const WeightSpec& spec() const;
+
+  // Adds to the gradient: a tensor of the weight's shape, or left^T right.
+  void add_gradient(const at::Tensor& gradient) const;
+  void add_gradient_product(const at::Tensor& left, const at::Tensor& right) const;
+  // The same, now or in run_later(), as the unit was told: what a pipeline fills its bubbles with.
+  void add_gradient_product_later(const at::Tensor& left, const at::Tensor& right) const;
+  // Adds rows[i] to row indices[i].
+  void add_gradient_rows(const at::Tensor& indices, const at::Tensor& rows) const;
+
+ private:
+  UnitWeights* unit_ = nullptr;
+  size_t index_ = 0;
+};
+
+struct Materials {
+  at::ScalarType dtype = at::kFloat;           // of the weights
+  at::ScalarType gradient_dtype = at::kFloat;  // fp32 below it: sums over micro-batches stay exact
+  c10::Device device = c10::Device(c10::kCPU);
+  uint64_t seed = 0;
+};
+
+class UnitWeights {
+ public:
+  explicit UnitWeights(std::string name) : name_(std::move(name)) {}
+  UnitWeights(const UnitWeights&) = delete;
+  UnitWeights& operator=(const UnitWeights&) = delete;
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+  // Before materialize().
+  Weight declare(WeightSpec spec);
+
+  // Makes the tensors. New weights are a pure function of seed, name and place in the logical tensor.
+  void materialize(const Materials& materials);
+
+  [[nodiscard]] size_t size() const { return specs_.size(); }
+  [[nodiscard]] const WeightSpec& spec(size_t index) const { return specs_[index]; }
+  [[nodiscard]] const at::Tensor& weight(size_t index) const { return weights_[index]; }
+  [[nodiscard]] const at::Tensor& gradient(size_t index) const { return gradients_[index]; }
+
+  [[nodiscard]] const at::Tensor& flat_weight() const { return flat_weight_; }
+  [[nodiscard]] const at::Tensor& flat_gradient() const { return flat_gradient_; }
+  // The flat tensors' first elements, that decay; between and behind the weights are zeros.
+  [[nodiscard]] int64_t decayed_elements() const { return decayed_; }
+
+  // The gradients of a step start from nothing, and are complete: what nobody wrote is zero.
+  void open_gradients();
+  void close_gradients();
+
+  // From here on products wait for run_later().
+  void defer_products() { deferring_ = true; }
+  void run_later();
+
+ private:
+  friend class Weight;
+
+  void lay_out();
+  [[nodiscard]] std::vector<at::Tensor> views_of(const at::Tensor& flat) const;
+  void initialize(uint64_t seed);
+  void multiply_into(size_t index, const at::Tensor& left, const at::Tensor& right);
+  // Whether this is the first write of a step.
+  bool first_write(size_t index);
+
+  std::string name_;
+  std::vector<WeightSpec> specs_;
+  std::vector<int64_t> offsets_;
+  int64_t decayed_ = 0;
+  int64_t elements_ = 0;
+  at::Tensor flat_weight_;
+  at::Tensor flat_gradient_;
+  std::vector<at::Tensor> weights_;
+  std::vector<at::Tensor> gradients_;
+  std::vector<bool> written_;
+  bool deferring_ = false;
+  std::vector<std::function<void()>> later_;
+};
+
+}  // namespace shoal::model

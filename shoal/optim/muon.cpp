@@ -1,0 +1,45 @@
+#include "shoal/optim/muon.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <ATen/ATen.h>
+
+namespace shoal::optim {
+
+// The quintic of the published method, which rises steeply from 0 and need not converge to 1.
+at::Tensor nearly_orthogonal(const at::Tensor& matrix) {
+  constexpr double kA = 3.4445;
+  constexpr double kB = -4.7750;
+  constexpr double kC = 2.0315;
+  constexpr int kSteps = 5;
+  const bool tall = matrix.size(0) > matrix.size(1);
+  at::Tensor x = tall ? matrix.t() : matrix;
+  x = x / (at::linalg_vector_norm(x) + 1e-7);
+  for (int i = 0; i < kSteps; ++i) {
+    const at::Tensor square = at::mm(x, x.t());
+    const at::Tensor both = at::addmm(square, square, square, kB, kC);
+    x = at::addmm(x, both, x, kA);
+  }
+  return tall ? x.t() : x;
+}
+
+void update_by_muon(const at::Tensor& weight,
+                    const at::Tensor& gradient,
+                    const at::Tensor& mean,
+                    const MuonOptions& options,
+                    const at::Tensor& divisor,
+                    const at::Tensor& skipped) {
+  const at::Tensor g = divisor.defined() ? gradient / divisor : gradient;
+  // Where the step is skipped nothing of g may get through, not even as 0 * inf.
+  const at::Tensor skip = skipped.to(at::kBool);
+  const at::Tensor next_mean = at::where(skip, mean, mean * options.momentum + g);
+  const at::Tensor nesterov = at::where(skip, at::zeros_like(g), g + next_mean * options.momentum);
+  const double larger = static_cast<double>(std::max(weight.size(0), weight.size(1)));
+  const at::Tensor change = nearly_orthogonal(nesterov).mul_(options.lr * 0.2 * std::sqrt(larger));
+  const at::Tensor taken = 1 - skipped.to(weight.scalar_type());
+  mean.copy_(next_mean);
+  weight.mul_(1 - taken * (options.lr * options.weight_decay)).sub_(change * taken);
+}
+
+}  // namespace shoal::optim
