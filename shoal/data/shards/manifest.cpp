@@ -7,7 +7,7 @@
 #include "shoal/core/checksum.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
-#include "shoal/data/json_fields.h"
+#include "shoal/core/json_fields.h"
 
 namespace shoal::data {
 namespace {

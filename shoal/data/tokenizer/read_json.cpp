@@ -3,7 +3,7 @@
 #include <simdjson.h>
 
 #include "shoal/core/error.h"
-#include "shoal/data/json_fields.h"
+#include "shoal/core/json_fields.h"
 #include "shoal/data/tokenizer/readers.h"
 
 namespace shoal::data {

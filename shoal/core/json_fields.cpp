@@ -1,16 +1,12 @@
-#include "shoal/data/json_fields.h"
+#include "shoal/core/json_fields.h"
 
 #include "shoal/core/error.h"
 
-namespace shoal::data::json {
-namespace {
+namespace shoal::json {
 
-constexpr size_t kMaxDepth = 16;
-
-}  // namespace
-
-Document::Document(std::string_view text) : text_(text) {
-  simdjson::error_code error = parser_.allocate(text_.size(), kMaxDepth);
+Document::Document(std::string_view text, size_t max_depth) : text_(text) {
+  // simdjson counts the document as a level too.
+  simdjson::error_code error = parser_.allocate(text_.size(), max_depth + 1);
   if (error == simdjson::SUCCESS) error = parser_.parse(text_).get(root_);
   if (error != simdjson::SUCCESS)
     throw DataError(format("this is no JSON: {}", simdjson::error_message(error)));
@@ -86,4 +82,4 @@ void Fields::refuse_unless_empty(const std::string& key) const {
   if (!is_empty) throw DataError(format("{}.{} is used, which shoal does not support", path_, key));
 }
 
-}  // namespace shoal::data::json
+}  // namespace shoal::json

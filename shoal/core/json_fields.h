@@ -4,9 +4,10 @@
 //   const json::Fields root(document.root(), "manifest");
 //   root.number("version")                  // DataError: "manifest has no 'version'"
 //
-// Private to data/: it includes simdjson.
+// It includes simdjson: for .cpp files only, of modules that link simdjson themselves.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -16,14 +17,15 @@
 
 #include <simdjson.h>
 
-namespace shoal::data::json {
+namespace shoal::json {
 
 using simdjson::dom::element;
 
 // A parsed text; its elements live as long as it does.
 class Document {
  public:
-  explicit Document(std::string_view text);  // DataError when it is no JSON
+  // DataError when it is no JSON, or nested deeper.
+  explicit Document(std::string_view text, size_t max_depth = 16);
 
   [[nodiscard]] element root() const { return root_; }
 
@@ -60,4 +62,4 @@ class Fields {
   std::map<std::string, element, std::less<>> fields_;
 };
 
-}  // namespace shoal::data::json
+}  // namespace shoal::json
