@@ -1,0 +1,102 @@
+// safetensors.h -- the file format of model weights, read with distrust and written like the library
+// of that name writes it.
+//
+//   const Safetensors file("model.safetensors");
+//   const TensorInfo* norm = file.find("model.norm.weight");
+//   file.bytes(*norm)                                // a view into the mapped file
+//
+//   SafetensorsWriter writer("model.safetensors", {{"a", DType::kF32, {2, 3}}}, {{"format", "pt"}});
+//   writer.write("a", bytes);                        // in any order, in as many calls as one likes
+//   writer.finish();                                 // now the file is there, whole
+//
+// A file is 8 bytes of length, so many bytes of JSON, and the tensors without a gap. Everything is
+// checked before the first tensor can be seen: lengths, names that come twice, places that overlap,
+// leave holes or do not fit the shape. What two readers could understand differently is refused.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shoal/core/mapped_file.h"
+#include "shoal/state/output_file.h"
+#include "shoal/state/tensor_spec.h"
+
+namespace shoal::state {
+
+struct TensorInfo : TensorSpec {
+  uint64_t at = 0;  // from the start of the file
+  uint64_t bytes = 0;
+};
+
+using Metadata = std::map<std::string, std::string>;
+
+struct SafetensorsHeader {
+  std::vector<TensorInfo> tensors;  // by their place in the file
+  Metadata metadata;
+};
+
+// What the bytes of a whole file say. DataError begins with `name`.
+SafetensorsHeader read_safetensors_header(std::string_view file, const std::string& name);
+
+class Safetensors {
+ public:
+  explicit Safetensors(const std::filesystem::path& path);
+
+  [[nodiscard]] const std::vector<TensorInfo>& tensors() const { return header_.tensors; }
+  [[nodiscard]] const Metadata& metadata() const { return header_.metadata; }
+
+  // nullptr when there is none of that name.
+  [[nodiscard]] const TensorInfo* find(std::string_view name) const;
+
+  // Not aligned to the element in files of others: to be copied, not cast. Valid as long as this
+  // object, also when it is moved.
+  [[nodiscard]] std::span<const std::byte> bytes(const TensorInfo& tensor) const;
+
+ private:
+  MappedFile file_;
+  SafetensorsHeader header_;
+  std::vector<size_t> by_name_;
+};
+
+// The header for these tensors: length and JSON, padded with spaces to a multiple of 8 bytes, or to
+// `size` bytes in all if that is more. The tensors lie in the order given.
+std::string safetensors_header(const std::vector<TensorSpec>& tensors,
+                               const Metadata& metadata,
+                               size_t size = 0);
+
+// The same tensors and bytes always give the same file. Under its name it appears when it is
+// finished; without that nothing stays behind.
+class SafetensorsWriter {
+ public:
+  SafetensorsWriter(std::filesystem::path path,
+                    std::vector<TensorSpec> tensors,
+                    const Metadata& metadata = {});
+  SafetensorsWriter(const SafetensorsWriter&) = delete;
+  SafetensorsWriter& operator=(const SafetensorsWriter&) = delete;
+  ~SafetensorsWriter();
+
+  // The next bytes of that tensor.
+  void write(std::string_view name, std::span<const std::byte> bytes);
+
+  // All tensors have all their bytes.
+  void finish();
+
+ private:
+  struct Place {
+    uint64_t next = 0;
+    uint64_t end = 0;
+  };
+
+  std::filesystem::path path_;
+  OutputFile file_;
+  std::map<std::string, Place, std::less<>> places_;
+  bool finished_ = false;
+};
+
+}  // namespace shoal::state
