@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 ROWS = [  # from the ground up; modules of one row do not know each other
     ["core"],
-    ["config", "bench"],
+    ["config", "bench", "metrics"],
     ["plan", "data", "state", "cluster"],
     ["prepare"],
     # ---- the torch line ----

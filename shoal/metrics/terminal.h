@@ -1,0 +1,57 @@
+// terminal.h -- how training goes, for the person who watches it.
+//
+//       step     loss  val_loss        lr    norm       dt   tok/s     mfu        mem    left
+//   100/2000   6.8214             3.00e-4   0.812   450 ms   36.4k   41.2%    1.2 GiB   14m15s
+//
+// A legend first, then a line for every print_every-th record, in columns that fit 100 characters;
+// the headings come again now and then. The first record, the last, one with a val_loss and one
+// whose loss is not finite get a line whenever they come. On a terminal a live line below follows
+// every record; elsewhere there are only the lines. What a model says is cut to one line that
+// cannot steer the terminal.
+//
+// What cannot be printed is lost without an error: a run outlives the terminal that watched it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "shoal/core/units.h"
+#include "shoal/metrics/sink.h"
+
+namespace shoal::metrics {
+
+struct TerminalOptions {
+  int64_t total_steps = 1;
+  int64_t print_every = 1;
+};
+
+class Terminal final : public Sink {
+ public:
+  // Standard output, say. The descriptor stays the caller's.
+  Terminal(int fd, const TerminalOptions& options);
+  ~Terminal() override;  // the live line is wiped
+
+  void write(const Record& record) override;
+  void text(int64_t step, std::string_view tag, std::string_view text) override;
+  void flush() override {}
+
+ private:
+  [[nodiscard]] bool deserves_line(const Record& record) const;
+  void print(const std::string& lines);  // above the live line
+  [[nodiscard]] std::string wiped() const;
+
+  const int fd_;
+  const TerminalOptions options_;
+  const bool live_;
+  int64_t lines_ = 0;
+  std::string live_line_;
+  Clock::time_point live_drawn_{};
+};
+
+// The parts of what is printed, each with its line ends.
+std::string legend();
+std::string headings(int64_t total_steps);
+std::string line_of(const Record& record, int64_t total_steps);
+
+}  // namespace shoal::metrics
