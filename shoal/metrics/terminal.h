@@ -1,7 +1,7 @@
 // terminal.h -- how training goes, for the person who watches it.
 //
-//       step     loss  val_loss        lr    norm       dt   tok/s     mfu        mem    left
-//   100/2000   6.8214             3.00e-4   0.812   450 ms   36.4k   41.2%    1.2 GiB   14m15s
+//      step     loss  val_loss        lr    norm      dt   tok/s     mfu         mem    left
+//  100/2000   6.8214             3.00e-4   0.812  450 ms   36.4k   41.2%     1.2 GiB  14m15s
 //
 // A legend first, then a line for every print_every-th record, in columns that fit 100 characters;
 // the headings come again now and then. The first record, the last, one with a val_loss and one
