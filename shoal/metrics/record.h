@@ -5,10 +5,9 @@
 //     if (const std::optional<Number> number = field.of(record)) { ... }
 //   }
 //
-// Every sink, the legend and the docs walk fields(), so a figure cannot be in one of them and
-// missing from another. A figure that is not known is absent, never 0 or NaN; a loss that is NaN or
-// infinite is a figure like any other and is written as such. docs/metrics.md says how each one is
-// computed.
+// Every sink and the legend walk fields(), so a figure cannot be in one of them and missing from
+// another. A figure that is not known is absent, never 0 or NaN; a loss that is NaN or infinite is
+// a figure like any other and is written as such. docs/metrics.md says how each one is computed.
 #pragma once
 
 #include <cstddef>

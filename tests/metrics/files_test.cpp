@@ -1,6 +1,7 @@
-// CSV and JSONL: what is written, and how a run that resumes cuts it back.
+// CSV, JSONL and names of event files: what is written, and how a run that resumes cuts it back.
 #include "shoal/core/files.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <limits>
@@ -13,6 +14,7 @@
 #include "shoal/core/error.h"
 #include "shoal/metrics/csv.h"
 #include "shoal/metrics/jsonl.h"
+#include "shoal/metrics/tensorboard.h"
 
 #include "tests/support/error_text.h"
 #include "tests/support/temp_dir.h"
@@ -180,7 +182,29 @@ TEST(Jsonl, RefusesALineThatIsNotItsOwn) {
   }
 }
 
-TEST(OpenFiles, MakesTheDirectoryAndFilesForTheGroup) {
+std::vector<std::string> event_files(const TempDir& dir) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(dir.path())) {
+    names.push_back(entry.path().filename().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// TensorBoard reads the files of a run in the order of their names.
+TEST(TensorBoard, BeginsAFileThatSortsLast) {
+  const TempDir dir;
+  const std::string ahead = "events.out.tfevents.4000000000.zz.1";  // a clock that was set back
+  add(dir / ahead, "x");
+  { const TensorBoard first(dir.path()); }
+  const std::string second = event_files(dir).back();
+  EXPECT_THAT(second, StartsWith("events.out.tfevents.4000000001."));
+  { const TensorBoard again(dir.path()); }  // within the same second
+  EXPECT_THAT(event_files(dir),
+              testing::ElementsAre(ahead, second, StartsWith("events.out.tfevents.4000000002.")));
+}
+
+TEST(OpenFiles, MakesTheDirectoryAndFilesThatTheGroupMayRead) {
   const TempDir dir;
   Sinks sinks = open_files(dir / "runs/small", 0);
   sinks.write(record_of(1, 1));

@@ -2,12 +2,15 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <set>
 #include <stdexcept>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "shoal/core/files.h"
 
 namespace shoal::metrics {
 namespace {
@@ -38,6 +41,15 @@ TEST(Fields, HaveNamesOfTheirOwnAndSayWhatTheyAre) {
     EXPECT_EQ(field.heading.empty(), field.width == 0) << field.name;
   }
   EXPECT_EQ(fields().front().name, "step");
+}
+
+TEST(Fields, AreInTheDocument) {
+  const char* source = std::getenv("SHOAL_SOURCE_DIR");
+  if (source == nullptr) GTEST_SKIP() << "SHOAL_SOURCE_DIR is not set: run by ctest";
+  const std::string document = read_file(std::string(source) + "/docs/metrics.md", 1 << 20);
+  for (const Field& field : fields()) {
+    EXPECT_THAT(document, testing::ContainsRegex("\n\\|.*`" + std::string(field.name) + "`.* \\|"));
+  }
 }
 
 std::optional<Number> figure(const Record& record, std::string_view name) {

@@ -143,7 +143,7 @@ TEST(Terminal, HasALiveLineOnATerminal) {
     terminal.write(small(501));
     EXPECT_THAT(
         read_from(master.get()),
-        HasSubstr("\r\n[#####...............]  25.1%  501/2000  loss 4.1250  45...\x1b[A\r"))
+        HasSubstr("\r\n\r\n[#####...............]  25.1%  501/2000  loss 4.1250  45...\x1b[A\r"))
         << "below an empty line, as wide as the terminal";
   }
   EXPECT_EQ(read_from(master.get()), "\r\x1b[J") << "wiped at the end";
