@@ -1,0 +1,165 @@
+#include "shoal/checkpoint/hugging_face.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <ATen/ATen.h>
+
+#include "shoal/checkpoint/tensor_bytes.h"
+#include "shoal/core/error.h"
+#include "shoal/core/files.h"
+#include "shoal/state/hugging_face/names.h"
+#include "shoal/state/safetensors_index.h"
+
+namespace shoal::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+using state::ForeignPart;
+using state::ForeignTensor;
+using state::TensorDirectory;
+
+constexpr size_t kMaxConfigBytes = size_t{1} << 20;
+
+// What files of some versions hold beside weights: masks, tables of angles, a head that is tied.
+bool needs_no_place(std::string_view name, bool tied) {
+  const auto ends_with = [&](std::string_view end) {
+    return name.size() >= end.size() && name.substr(name.size() - end.size()) == end;
+  };
+  return ends_with(".attn.bias") || ends_with(".attn.masked_bias") || ends_with(".inv_freq") ||
+         (tied && name == "lm_head.weight");
+}
+
+// Files of the bare transformer, without its head, leave out the first part of names.
+std::string name_in(const TensorDirectory& directory, const std::string& name) {
+  for (const std::string_view prefix : {"transformer.", "model."}) {
+    if (name.compare(0, prefix.size(), prefix) != 0) continue;
+    const std::string bare = name.substr(prefix.size());
+    if (!directory.find(name) && directory.find(bare)) return bare;
+  }
+  return name;
+}
+
+class Loading {
+ public:
+  Loading(const fs::path& directory, const state::HuggingFaceModel& model)
+      : path_(directory), files_(directory), model_(model) {}
+
+  void load(const model::WeightSpec& spec, const at::Tensor& weight) {
+    const ForeignTensor foreign = state::foreign_tensor(model_.family, model_.config, spec.name);
+    int64_t row = 0;
+    for (const ForeignPart& part : foreign.parts) {
+      const int64_t rows = foreign.parts.size() == 1 ? weight.size(0) : part.rows;
+      at::Tensor into = weight.narrow(0, row, rows);
+      if (foreign.transposed) into = into.t();
+      copy(name_in(files_, part.name), into);
+      row += rows;
+    }
+  }
+
+  void refuse_what_is_left() const {
+    for (const std::string& name : files_.names()) {
+      if (used_.count(name) == 0 && !needs_no_place(name, model_.config.tied))
+        throw DataError(
+            format("{} has a tensor '{}' that this model has no place for", path_.string(), name));
+    }
+  }
+
+ private:
+  void copy(const std::string& name, const at::Tensor& into) {
+    const TensorDirectory::Found found = files_.require(name);
+    if (into.sizes() != at::IntArrayRef(found.info->shape))
+      throw DataError(format("{}: tensor '{}' is {}, but config.json asks for {}", path_.string(),
+                             name, state::describe(found.info->shape),
+                             state::describe(into.sizes().vec())));
+    into.copy_(tensor_of(found.info->dtype, found.info->shape, found.bytes));
+    used_.insert(name);
+  }
+
+  fs::path path_;
+  TensorDirectory files_;
+  const state::HuggingFaceModel& model_;
+  std::set<std::string> used_;
+};
+
+// A tensor of the export, as the part of a weight that it is.
+using Exported = std::map<std::string, at::Tensor>;
+
+Exported exported(const model::Decoder& decoder, state::Family family) {
+  Exported tensors;
+  for (const auto& unit : decoder.units()) {
+    for (size_t i = 0; i < unit->weights().size(); ++i) {
+      const at::Tensor& weight = unit->weights().weight(i);
+      const ForeignTensor foreign =
+          state::foreign_tensor(family, decoder.config(), unit->weights().spec(i).name);
+      int64_t row = 0;
+      for (const ForeignPart& part : foreign.parts) {
+        const int64_t rows = foreign.parts.size() == 1 ? weight.size(0) : part.rows;
+        const at::Tensor view = weight.narrow(0, row, rows);
+        tensors[part.name] = foreign.transposed ? view.t() : view;
+        row += rows;
+      }
+    }
+  }
+  return tensors;
+}
+
+std::string_view dtype_in_config(at::ScalarType type) {
+  switch (type) {
+    case at::kFloat:
+      return "float32";
+    case at::kBFloat16:
+      return "bfloat16";
+    case at::kHalf:
+      return "float16";
+    case at::kDouble:
+      return "float64";
+    default:
+      throw UsageError("weights can be written as fp32, bf16, fp16 or fp64");
+  }
+}
+
+}  // namespace
+
+state::HuggingFaceModel read_hugging_face_config(const fs::path& directory) {
+  const fs::path path = directory / kConfigJson;
+  return state::read_config_json(read_file(path, kMaxConfigBytes), path.string());
+}
+
+void load_hugging_face(const fs::path& directory, const model::Decoder& decoder) {
+  const at::NoGradGuard no_grad;
+  const state::HuggingFaceModel model = read_hugging_face_config(directory);
+  Loading loading(directory, model);
+  for (const auto& unit : decoder.units()) {
+    for (size_t i = 0; i < unit->weights().size(); ++i)
+      loading.load(unit->weights().spec(i), unit->weights().weight(i));
+  }
+  loading.refuse_what_is_left();
+}
+
+void save_hugging_face(const fs::path& directory,
+                       const model::Decoder& decoder,
+                       const ExportOptions& options) {
+  const state::Family family = state::family_of(decoder.config());
+  const Exported tensors = exported(decoder, family);
+  std::vector<state::TensorSpec> specs;
+  for (const auto& [name, tensor] : tensors)
+    specs.push_back({name, disk_type(options.dtype), tensor.sizes().vec()});
+  fs::create_directories(directory);
+  const state::ShardPlan plan = state::plan_shards(specs, options.max_file_bytes);
+  for (const state::ShardFile& file : plan.files) {
+    state::SafetensorsWriter writer(directory / file.name, file.tensors, {{"format", "pt"}});
+    for (const state::TensorSpec& spec : file.tensors) {
+      const at::Tensor bytes = tensors.at(spec.name).to(at::kCPU).to(options.dtype).contiguous();
+      writer.write(spec.name, bytes_of(bytes));
+    }
+    writer.finish();
+  }
+  if (plan.files.size() > 1) state::write_index(directory, plan);
+  write_file_atomically(
+      directory / kConfigJson,
+      state::write_config_json({family, decoder.config()}, dtype_in_config(options.dtype)));
+}
+
+}  // namespace shoal::checkpoint

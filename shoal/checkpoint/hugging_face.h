@@ -1,0 +1,32 @@
+// hugging_face.h -- weights from and to directories of Hugging Face.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "shoal/model/decoder.h"
+#include "shoal/state/hugging_face/config_json.h"
+
+namespace shoal::checkpoint {
+
+constexpr const char* kConfigJson = "config.json";
+
+// What the config.json of a directory says.
+state::HuggingFaceModel read_hugging_face_config(const std::filesystem::path& directory);
+
+// Sets every weight of a decoder that was made from the directory's config. DataError when a tensor is
+// missing, has another shape, or is one that the decoder has no place for.
+void load_hugging_face(const std::filesystem::path& directory, const model::Decoder& decoder);
+
+struct ExportOptions {
+  at::ScalarType dtype = at::kFloat;
+  uint64_t max_file_bytes = 5'000'000'000;
+};
+
+// Writes config.json and the tensors: what transformers' from_pretrained opens. UsageError when no
+// family of Hugging Face's is such a model.
+void save_hugging_face(const std::filesystem::path& directory,
+                       const model::Decoder& decoder,
+                       const ExportOptions& options = {});
+
+}  // namespace shoal::checkpoint

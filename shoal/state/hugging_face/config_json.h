@@ -1,0 +1,24 @@
+// config_json.h -- a model's shape between shoal's keys and the config.json of Hugging Face.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "shoal/config/model_config.h"
+#include "shoal/state/hugging_face/family.h"
+
+namespace shoal::state {
+
+struct HuggingFaceModel {
+  Family family;
+  config::ModelConfig config;  // complete: nothing is auto but what is the same either way
+};
+
+// DataError begins with `name`: no JSON, a family that is not known, or a setting that shoal's decoder
+// does not have (it is never ignored).
+HuggingFaceModel read_config_json(std::string_view json, const std::string& name);
+
+// `dtype` of the tensors beside it: "float32", "bfloat16", ...
+std::string write_config_json(const HuggingFaceModel& model, std::string_view dtype);
+
+}  // namespace shoal::state
