@@ -39,11 +39,6 @@ fs::path directory_of(const fs::path& path) {
   return parent.empty() ? fs::path(".") : parent;
 }
 
-void sync_directory(const fs::path& directory) {
-  const UniqueFd fd = open_or_throw(directory, O_RDONLY | O_DIRECTORY);
-  if (::fsync(fd.get()) != 0) throw_file_error("sync", directory);
-}
-
 // A file with a name of its own beside `path`; removed again unless it was published.
 class TemporaryFile {
  public:
@@ -147,6 +142,11 @@ UniqueFd create_file(const fs::path& path) {
   UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kFileMode));
   if (!fd.valid()) throw_file_error("create", path);
   return fd;
+}
+
+void sync_directory(const fs::path& directory) {
+  const UniqueFd fd = open_or_throw(directory, O_RDONLY | O_DIRECTORY);
+  if (::fsync(fd.get()) != 0) throw_file_error("sync", directory);
 }
 
 void publish_file(const fs::path& written, const fs::path& path) {

@@ -1,0 +1,50 @@
+// checkpoint_store.h -- the checkpoints of a run: which there are, which to go on from, which to remove.
+//
+//   if (const auto found = latest("run/checkpoints")) resume(Checkpoint(found->path));
+//   mark_best("run/checkpoints", 200, validation_loss);
+//   prune("run/checkpoints", 3);
+//
+// What counts is what lies in the directory, not a note about it: a checkpoint is there when its
+// manifest holds and its files have their sizes. One that does not is passed over with a warning.
+// To be called by one process of a run, rank 0; reading by any.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+namespace shoal::state {
+
+struct CommittedCheckpoint {
+  uint64_t step = 0;
+  std::filesystem::path path;
+};
+
+// By step, the oldest first. None when `root` is not there.
+std::vector<CommittedCheckpoint> checkpoints_in(const std::filesystem::path& root);
+
+// The one with the highest step.
+std::optional<CommittedCheckpoint> latest(const std::filesystem::path& root);
+
+struct BestCheckpoint {
+  uint64_t step = 0;
+  double value = 0;  // by which it is the best: the caller knows what is better
+  std::filesystem::path path;
+};
+
+// Remembers it in `best.json`. DataError when there is no checkpoint of that step.
+void mark_best(const std::filesystem::path& root, uint64_t step, double value);
+
+// Nothing when none was marked, or it is gone.
+std::optional<BestCheckpoint> best(const std::filesystem::path& root);
+
+// Removes all but the newest `keep`, at least one, and the best. Returns what was removed. Only
+// checkpoints that hold count as kept; those that do not are left for a person to look at.
+std::vector<CommittedCheckpoint> prune(const std::filesystem::path& root, size_t keep);
+
+// Removes what writers that were killed left behind. Only while nobody writes to `root`.
+void remove_unfinished(const std::filesystem::path& root);
+
+}  // namespace shoal::state

@@ -1,0 +1,297 @@
+#include "shoal/state/checkpoint.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include <sys/stat.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "shoal/core/checksum.h"
+#include "shoal/core/error.h"
+#include "shoal/core/files.h"
+#include "shoal/state/checkpoint_writer.h"
+#include "shoal/state/safetensors.h"
+
+#include "tests/state/plain_tensor.h"
+#include "tests/support/error_text.h"
+#include "tests/support/temp_dir.h"
+
+namespace shoal::state {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using tests::error_text;
+using tests::TempDir;
+
+std::vector<std::byte> read_back(const Checkpoint& checkpoint, const TensorSpec& spec) {
+  std::vector<std::byte> out(tensor_bytes(spec.dtype, spec.shape), std::byte{0x55});
+  checkpoint.read(spec.name, out);
+  return out;
+}
+
+std::vector<PlainTensor> odd_tensors(Random& random) {
+  const std::vector<TensorSpec> specs = {
+      {"scalar", DType::kF64, {}},     {"one", DType::kF32, {1}},
+      {"empty", DType::kBf16, {3, 0}}, {"prime", DType::kF16, {17}},
+      {"é \"\n", DType::kU8, {5, 3}},  {"deep", DType::kI32, {2, 1, 3, 1, 5}},
+      {"flag", DType::kBool, {11, 7}}, {"wide", DType::kBf16, {3, 1031}},
+  };
+  std::vector<PlainTensor> tensors;
+  for (const TensorSpec& spec : specs) tensors.emplace_back(spec, random);
+  return tensors;
+}
+
+TEST(Checkpoint, ReadsBackOddTensorsAndValues) {
+  const TempDir dir;
+  Random random(3);
+  const std::vector<PlainTensor> tensors = odd_tensors(random);
+  const Values values = {{"config", "a: \"1\"\n\tb: {}\n"}, {"é", ""}, {"", std::string("\0x", 2)}};
+  CheckpointWriter writer(dir / "deep/root", 200);
+  for (const PlainTensor& tensor : tensors) writer.add(whole_piece(tensor));
+  const fs::path path = writer.commit(values);
+  EXPECT_EQ(path, dir / "deep/root" / "step-000000200");
+
+  const Checkpoint checkpoint(path);
+  EXPECT_EQ(checkpoint.step(), 200U);
+  EXPECT_EQ(checkpoint.values(), values);
+  EXPECT_EQ(checkpoint.tensors().size(), tensors.size());
+  for (const PlainTensor& tensor : tensors) {
+    EXPECT_EQ(TensorSpec(*checkpoint.find(tensor.spec.name)), tensor.spec);
+    EXPECT_EQ(read_back(checkpoint, tensor.spec), tensor.bytes) << tensor.spec.name;
+  }
+  EXPECT_EQ(checkpoint.find("none"), nullptr);
+  EXPECT_THAT(error_text<DataError>([&] { checkpoint.read("none", {}); }),
+              HasSubstr("step-000000200 has no tensor 'none'"));
+  EXPECT_EQ(verify(path).tensors, tensors.size());
+  EXPECT_EQ(verify(path).pieces, tensors.size() - 1);
+  struct stat status {};
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0750U);
+}
+
+TEST(Checkpoint, WithoutTensorsIsOneToo) {
+  const TempDir dir;
+  const fs::path path = CheckpointWriter(dir.path(), 0).commit({{"step", "0"}});
+  EXPECT_EQ(Checkpoint(path).values().at("step"), "0");
+  EXPECT_EQ(verify(path).bytes, 0U);
+}
+
+// Any layout written, any other read: tensors cut at random by three ranks, read in other cuts.
+TEST(Checkpoint, AnyBoxesReadBackInAnyOthers) {
+  Random random(4);
+  const std::vector<Shape> shapes = {{}, {13}, {7, 11}, {5, 3, 7}, {3, 0}, {2, 3, 5, 2}, {1, 1}};
+  for (int round = 0; round < 60; ++round) {
+    const TempDir dir;
+    std::vector<PlainTensor> tensors;
+    for (size_t i = 0; i < shapes.size(); ++i)
+      tensors.push_back(
+          {{format("t{}", i), static_cast<DType>(random() % kDTypes), shapes[i]}, random});
+    CheckpointWriter writer(dir.path(), 7);
+    PartWriter second(writer.directory(), 1);
+    PartWriter third(writer.directory(), 2);
+    for (const PlainTensor& tensor : tensors) {
+      for (const Box& box : some_cuts(tensor.spec.shape, static_cast<int>(random() % 8), random)) {
+        const std::vector<std::byte> bytes = tensor.part(box);
+        const Piece piece{tensor.spec.name, tensor.spec.dtype, tensor.spec.shape, box, bytes};
+        switch (random() % 3) {
+          case 0:
+            writer.add(piece);
+            break;
+          case 1:
+            second.add(piece);
+            break;
+          default:
+            third.add(piece);
+        }
+      }
+    }
+    // The others' lists travel as text.
+    const auto sent = [](const PartList& list) {
+      const PartList arrived = part_list_from_json(to_json(list), "list");
+      EXPECT_EQ(arrived, list);
+      return arrived;
+    };
+    const fs::path path = writer.commit({}, {sent(second.finish()), sent(third.finish())});
+    const Checkpoint checkpoint(path);
+    for (const PlainTensor& tensor : tensors) {
+      EXPECT_EQ(read_back(checkpoint, tensor.spec), tensor.bytes);
+      for (int i = 0; i < 10; ++i) {
+        const Box box = some_box(tensor.spec.shape, random);
+        std::vector<std::byte> out(elements_of(box) * element_bytes(tensor.spec.dtype));
+        checkpoint.read(tensor.spec.name, box, out);
+        EXPECT_EQ(out, tensor.part(box)) << describe(box) << " of " << describe(tensor.spec.shape);
+      }
+    }
+    (void)verify(path);
+  }
+}
+
+TEST(Checkpoint, PiecesOfSeveralChunksAreCheckedWhereTheyAreRead) {
+  const TempDir dir;
+  Random random(5);
+  const PlainTensor tensor({"t", DType::kF32, {1021, 1031}}, random);  // just above 4 MiB
+  CheckpointWriter writer(dir.path(), 1);
+  for (const Box& box : {Box{{0, 0}, {1000, 1031}}, Box{{1000, 0}, {21, 1031}}}) {
+    const std::vector<std::byte> bytes = tensor.part(box);
+    writer.add({"t", DType::kF32, tensor.spec.shape, box, bytes});
+  }
+  const fs::path path = writer.commit({});
+  EXPECT_EQ(Checkpoint(path).tensors().front().pieces.front().crc32c.size(), 4U);
+  EXPECT_EQ(read_back(Checkpoint(path), tensor.spec), tensor.bytes);
+
+  const fs::path file = path / "rank-00000-00000.safetensors";
+  std::fstream damage(file, std::ios::in | std::ios::out | std::ios::binary);
+  const auto at = static_cast<std::streamoff>(64 * 1024 + 2 * kChunkBytes + 17);
+  damage.seekg(at);
+  const char byte = static_cast<char>(damage.get() ^ 1);
+  damage.seekp(at);
+  damage.put(byte);
+  damage.close();
+  const Checkpoint checkpoint(path);
+  const auto rows = [&](int64_t begin, int64_t count) {
+    const Box box{{begin, 3}, {count, 1000}};
+    std::vector<std::byte> out(elements_of(box) * 4);
+    checkpoint.read("t", box, out);
+    return out == tensor.part(box);
+  };
+  EXPECT_TRUE(rows(0, 508));    // the chunks before
+  EXPECT_TRUE(rows(763, 258));  // and behind
+  EXPECT_THAT(
+      error_text<DataError>([&] { (void)rows(500, 30); }),
+      AllOf(HasSubstr("rank-00000-00000.safetensors is damaged: tensor \"t\" [0:1000,0:1031]"),
+            HasSubstr("1048576 bytes at 2162688: crc32c is")));
+  EXPECT_THAT(error_text<DataError>([&] { (void)verify(path); }), HasSubstr("is damaged"));
+}
+
+TEST(Checkpoint, FilesAreSafetensorsAndFollowEachOther) {
+  const TempDir dir;
+  Random random(6);
+  CheckpointWriter writer(dir.path(), 1);
+  const std::string long_name(500, 'n');
+  for (int i = 0; i < 700; ++i) {  // more than one header has room for
+    const PlainTensor tensor({long_name + std::to_string(i), DType::kU8, {3, 2}}, random);
+    for (const Box& box : {Box{{0, 0}, {1, 2}}, Box{{1, 0}, {2, 2}}}) {
+      const std::vector<std::byte> bytes = tensor.part(box);
+      writer.add({tensor.spec.name, DType::kU8, {3, 2}, box, bytes});
+    }
+  }
+  const Checkpoint checkpoint(writer.commit({}));
+  EXPECT_GT(checkpoint.files().size(), 10U);
+  size_t pieces = 0;
+  for (const DataFile& file : checkpoint.files()) {
+    const Safetensors opened(checkpoint.path() / file.name);
+    pieces += opened.tensors().size();
+    EXPECT_EQ(opened.tensors().front().at, file.header_bytes);
+  }
+  EXPECT_EQ(pieces, 1400U);
+  const Safetensors first(checkpoint.path() / "rank-00000-00000.safetensors");
+  EXPECT_EQ(first.find(long_name + "0[1:3,0:2]")->shape, (Shape{2, 2}));
+  (void)verify(checkpoint.path());
+}
+
+// One bit in each byte of each file.
+TEST(Checkpoint, EveryFlippedByteIsFound) {
+  const TempDir dir;
+  Random random(7);
+  CheckpointWriter writer(dir.path(), 1);
+  for (const PlainTensor& tensor : odd_tensors(random)) writer.add(whole_piece(tensor));
+  const fs::path path = writer.commit({{"seed", "7"}});
+  size_t flips = 0;
+  size_t missed = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path)) {
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    for (std::streamoff at = 0; at < static_cast<std::streamoff>(entry.file_size()); ++at) {
+      file.seekg(at);
+      const int byte = file.get();
+      const auto put = [&](int value) {
+        file.seekp(at);
+        file.put(static_cast<char>(value));
+        file.flush();
+      };
+      put(byte ^ (1 << (random() % 8)));
+      try {
+        (void)verify(path);
+        ++missed;
+        ADD_FAILURE() << entry.path() << " at " << at;
+      } catch (const DataError&) {
+        ++flips;
+      }
+      put(byte);
+    }
+  }
+  EXPECT_EQ(missed, 0U);
+  EXPECT_GT(flips, 70'000U);
+  (void)verify(path);  // and whole again
+}
+
+TEST(Checkpoint, FilesThatAreShortLongMissingOrSwappedAreFound) {
+  const TempDir dir;
+  Random random(8);
+  const PlainTensor a({"a", DType::kU8, {9}}, random);
+  const PlainTensor b({"b", DType::kU8, {9}}, random);
+  CheckpointWriter writer(dir.path(), 1);
+  PartWriter second(writer.directory(), 1);
+  writer.add(whole_piece(a));
+  second.add(whole_piece(b));
+  const fs::path path = writer.commit({}, {second.finish()});
+  const fs::path first_file = path / "rank-00000-00000.safetensors";
+  const fs::path second_file = path / "rank-00001-00000.safetensors";
+  const auto refusal = [&] { return error_text<DataError>([&] { (void)verify(path); }); };
+  EXPECT_THAT(refusal(), HasSubstr("no error"));
+  const uint64_t size = fs::file_size(first_file);
+
+  fs::resize_file(first_file, size - 1);
+  EXPECT_THAT(refusal(), HasSubstr(format("has {} bytes, but {} were written", size - 1, size)));
+  fs::resize_file(first_file, size + 1);
+  EXPECT_THAT(refusal(), HasSubstr(format("has {} bytes, but {} were written", size + 1, size)));
+  fs::resize_file(first_file, size);
+  EXPECT_THAT(refusal(), HasSubstr("is damaged: tensor \"a\" [0:9]"));  // its last byte is 0 now
+
+  fs::rename(first_file, dir / "kept");
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("cannot open"), HasSubstr("No such file")));
+  fs::create_symlink(dir / "kept", first_file);
+  EXPECT_THAT(refusal(), HasSubstr("cannot open"));
+  fs::remove(first_file);
+  fs::rename(second_file, first_file);
+  fs::rename(dir / "kept", second_file);
+  EXPECT_THAT(refusal(), HasSubstr("is damaged"));
+  fs::remove(path / kCheckpointManifest);
+  EXPECT_THAT(refusal(), HasSubstr("manifest.json: No such file"));
+}
+
+TEST(CheckpointWriter, RefusesPiecesThatDoNotFitTogether) {
+  const TempDir dir;
+  const std::vector<std::byte> six(6);
+  {
+    CheckpointWriter writer(dir.path(), 1);
+    writer.add({"a", DType::kU8, {3, 3}, {{0, 0}, {2, 3}}, six});
+    EXPECT_THAT(
+        error_text<DataError>([&] { writer.commit({}); }),
+        HasSubstr("the 1 pieces of tensor \"a\" do not cover its shape [3, 3] exactly once"));
+  }
+  {
+    CheckpointWriter writer(dir.path(), 1);
+    PartWriter second(writer.directory(), 1);
+    writer.add({"a", DType::kU8, {2, 3}, {{0, 0}, {2, 3}}, six});
+    second.add({"a", DType::kI8, {2, 3}, {{0, 0}, {0, 3}}, {}});
+    EXPECT_THAT(error_text<DataError>([&] { writer.commit({}, {second.finish()}); }),
+                HasSubstr("tensor \"a\" is U8 [2, 3] for one rank and I8 [2, 3] for another"));
+  }
+  CheckpointWriter writer(dir.path(), 1);
+  EXPECT_THAT(error_text<BugError>([&] {
+                writer.add({"a", DType::kU8, {2, 3}, {{0, 0}, {2, 2}}, six});
+              }),
+              HasSubstr("[0:2,0:2] of tensor 'a' has 4 bytes, not 6"));
+  EXPECT_THAT(error_text<BugError>([&] {
+                writer.add({"a", DType::kU8, {2, 3}, {{1, 0}, {2, 3}}, six});
+              }),
+              HasSubstr("does not lie in [2, 3]"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1);  // only the last one's
+}
+
+}  // namespace
+}  // namespace shoal::state
