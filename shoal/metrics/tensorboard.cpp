@@ -1,8 +1,11 @@
 #include "shoal/metrics/tensorboard.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <utility>
+#include <vector>
 
 #include <unistd.h>
 

@@ -1,6 +1,7 @@
 #include "shoal/metrics/terminal.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 
 #include <sys/ioctl.h>

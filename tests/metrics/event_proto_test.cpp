@@ -7,7 +7,7 @@ namespace {
 
 using namespace std::string_literals;
 
-// Bytes that TensorFlow's own writer makes of the same events: protobuf's encoding by hand.
+// Protobuf's encoding, done by hand; tensorboard_test.py has its own parser read such bytes.
 TEST(EventProto, EncodesAsProtobufDoes) {
   const std::string half = "\x09\x00\x00\x00\x00\x00\x00\xe0\x3f"s;  // 1: 0.5
   EXPECT_EQ(file_version_event(0.5), half + "\x10\x00\x1a\x0d"s + "brain.Event:2");
