@@ -107,6 +107,8 @@ class UnitWeights {
 
   [[nodiscard]] const at::Tensor& flat_weight() const { return flat_weight_; }
   [[nodiscard]] const at::Tensor& flat_gradient() const { return flat_gradient_; }
+  // The weights' places in another flat tensor of the same layout.
+  [[nodiscard]] std::vector<at::Tensor> views_of(const at::Tensor& flat) const;
   // The flat tensors' first elements, that decay; between and behind the weights are zeros.
   [[nodiscard]] int64_t decayed_elements() const { return decayed_; }
 
@@ -122,7 +124,6 @@ class UnitWeights {
   friend class Weight;
 
   void lay_out();
-  [[nodiscard]] std::vector<at::Tensor> views_of(const at::Tensor& flat) const;
   void initialize(uint64_t seed);
   void multiply_into(size_t index, const at::Tensor& left, const at::Tensor& right);
   // Whether this is the first write of a step.

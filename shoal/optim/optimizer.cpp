@@ -39,9 +39,17 @@ Optimizer::Optimizer(const config::OptimizerConfig& config, std::vector<FlatUnit
   }
 }
 
-void Optimizer::refresh_masters() {
+void Optimizer::masters_from_weights() {
+  const at::NoGradGuard no_grad;
   for (Unit& unit : units_) {
     if (has_own_master(unit.flat.weight)) unit.master.copy_(unit.flat.weight);
+  }
+}
+
+void Optimizer::weights_from_masters() {
+  const at::NoGradGuard no_grad;
+  for (Unit& unit : units_) {
+    if (has_own_master(unit.flat.weight)) unit.flat.weight.copy_(unit.master);
   }
 }
 
@@ -111,17 +119,17 @@ void Optimizer::update_by_adamw(Unit& unit,
   }
 }
 
-std::vector<StateTensor> Optimizer::state() const {
-  std::vector<StateTensor> state = {{"optimizer.steps", steps_},
-                                    {"optimizer.guard.history", guard_.history()},
-                                    {"optimizer.guard.seen", guard_.seen()}};
-  for (const Unit& unit : units_) {
-    if (has_own_master(unit.flat.weight))
-      state.push_back({unit.flat.name + ".master", unit.master});
-    state.push_back({unit.flat.name + ".mean", unit.mean});
-    state.push_back({unit.flat.name + ".mean_square", unit.mean_square});
-  }
-  return state;
+std::vector<UnitState> Optimizer::unit_states() const {
+  std::vector<UnitState> states;
+  for (const Unit& unit : units_)
+    states.push_back({unit.flat.name, unit.master, unit.mean, unit.mean_square});
+  return states;
+}
+
+std::vector<NamedTensor> Optimizer::other_state() const {
+  return {{"optimizer.steps", steps_},
+          {"optimizer.guard.history", guard_.history()},
+          {"optimizer.guard.seen", guard_.seen()}};
 }
 
 }  // namespace shoal::optim

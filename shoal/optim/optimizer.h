@@ -42,8 +42,15 @@ struct Update {
   at::Tensor skipped;        // 1: the weights are as they were
 };
 
-// What has to be kept beside the weights to go on, by name.
-struct StateTensor {
+// What has to be kept beside the weights to go on. Of a unit: flat tensors, laid out like its weights.
+struct UnitState {
+  std::string name;
+  at::Tensor master;  // the weights themselves, where they are of full precision
+  at::Tensor mean;
+  at::Tensor mean_square;
+};
+
+struct NamedTensor {
   std::string name;
   at::Tensor tensor;
 };
@@ -55,10 +62,13 @@ class Optimizer {
   // `gradient_scale`: by what the gradients were multiplied; undefined: by nothing.
   Update step(double lr, const at::Tensor& loss, const at::Tensor& gradient_scale = {});
 
-  // After the weights were set from elsewhere.
-  void refresh_masters();
+  // After weights, or masters, were set from elsewhere: the others follow.
+  void masters_from_weights();
+  void weights_from_masters();
 
-  [[nodiscard]] std::vector<StateTensor> state() const;
+  // To be saved, and to be written to when a run goes on.
+  [[nodiscard]] std::vector<UnitState> unit_states() const;
+  [[nodiscard]] std::vector<NamedTensor> other_state() const;
 
  private:
   struct Unit {

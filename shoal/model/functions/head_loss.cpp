@@ -53,7 +53,11 @@ at::Tensor head_loss(const at::Tensor& x,
   at::Tensor buffer = at::empty({step, matrix.size(0)}, x.options());
   at::Tensor loss = at::zeros({}, x.options().dtype(wide_type(x)));
   at::Tensor dx = recording.wanted() ? at::empty_like(all) : at::Tensor();
-  const double scale = targets.scale * targets.gradient_scale;
+  const auto scaled = [&](const at::Tensor& t) {
+    const at::Tensor by_count = t * targets.scale;
+    return targets.gradient_scale.defined() ? by_count * targets.gradient_scale.to(t.scalar_type())
+                                            : by_count;
+  };
   for (int64_t first = 0; first < all.size(0); first += step) {
     const int64_t count = std::min(step, all.size(0) - first);
     const at::Tensor rows = all.narrow(0, first, count);
@@ -67,10 +71,10 @@ at::Tensor head_loss(const at::Tensor& x,
     at::Tensor drows = dx.narrow(0, first, count);
     at::mm_out(drows, scores, matrix);
     // The scale is far smaller a factor on x than on the scores.
-    weight.add_gradient_product(scores, rows * scale);
+    weight.add_gradient_product(scores, scaled(rows));
   }
   loss.mul_(targets.scale);
-  if (dx.defined()) dx = dx.mul_(scale).view(x.sizes());
+  if (dx.defined()) dx = scaled(dx).view(x.sizes());
   return recording.finish(loss, [dx](const at::Tensor& /*one*/) { return Gradients{dx}; });
 }
 

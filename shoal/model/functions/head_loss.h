@@ -15,10 +15,10 @@
 namespace shoal::model {
 
 struct Targets {
-  at::Tensor classes;         // int64, one per row of x
-  at::Tensor counted = {};    // of x's rows, nonzero where the target counts; undefined: all do
-  double scale = 1;           // of the loss and its gradient: 1 / targets of the step
-  double gradient_scale = 1;  // of the gradient alone: what fp16 needs
+  at::Tensor classes;       // int64, one per row of x
+  at::Tensor counted = {};  // of x's rows, nonzero where the target counts; undefined: all do
+  double scale = 1;         // of the loss and its gradient: 1 / targets of the step
+  at::Tensor gradient_scale = {};  // of the gradient alone: what fp16 needs; undefined: none
 };
 
 // scale * sum of the cross-entropies, as a scalar in fp32 (fp64 for fp64). With autograd its gradient

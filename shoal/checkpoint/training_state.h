@@ -1,0 +1,35 @@
+// training_state.h -- everything a run needs to go on as if it had never stopped.
+//
+// A checkpoint holds logical tensors by name: weights.NAME (fp32, or fp64), mean.NAME and
+// mean_square.NAME of the optimizer, and a few small ones; and values: the step, the place in the data.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "shoal/model/decoder.h"
+#include "shoal/optim/optimizer.h"
+#include "shoal/state/checkpoint.h"
+
+namespace shoal::checkpoint {
+
+struct TrainingState {
+  const model::Decoder& decoder;
+  optim::Optimizer& optimizer;
+  std::vector<optim::NamedTensor> others = {};  // small tensors beside them
+};
+
+// Commits root/step-N.
+std::filesystem::path save(const std::filesystem::path& root,
+                           uint64_t step,
+                           const TrainingState& state,
+                           const state::Values& values);
+
+// Writes all tensors of the state. DataError when one is missing or of another shape.
+void load(const state::Checkpoint& checkpoint, const TrainingState& state);
+
+// The weights alone, of any type.
+void load_weights(const state::Checkpoint& checkpoint, const model::Decoder& decoder);
+
+}  // namespace shoal::checkpoint
