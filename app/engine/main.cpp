@@ -15,11 +15,13 @@
 #include "app/edge.h"
 #include "app/engine/cmd_bench.h"
 #include "app/engine/cmd_doctor.h"
+#include "app/engine/cmd_train.h"
 
 namespace {
 
-constexpr std::array<shoal::app::Command, 2> kCommands = {{
+constexpr std::array<shoal::app::Command, 3> kCommands = {{
     {"doctor", "what this build, host and job can do", shoal::app::run_engine_doctor},
+    {"train", "train a model as a config says", shoal::app::run_train},
     {"bench", "measured ceilings, and how close shoal gets", shoal::app::run_bench},
 }};
 

@@ -1,0 +1,117 @@
+#include "app/engine/cmd_train.h"
+
+#include <csignal>
+#include <filesystem>
+#include <iostream>
+#include <thread>
+
+#include <malloc.h>
+#include <unistd.h>
+
+#include <ATen/Parallel.h>
+
+#include "shoal/config/print.h"
+#include "shoal/core/error.h"
+#include "shoal/core/files.h"
+#include "shoal/core/log.h"
+#include "shoal/metrics/terminal.h"
+#include "shoal/state/checkpoint_store.h"
+#include "shoal/train/trainer.h"
+
+#include "app/arguments.h"
+#include "app/engine/job.h"
+#include "app/engine/process_age.h"
+#include "app/engine/stop_signal.h"
+
+namespace shoal::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A step's tensors come back with every step. Left to itself the allocator gives large ones back to the
+// kernel and gets them anew, which costs a third of the time.
+void keep_freed_memory() {
+  ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  ::mallopt(M_TRIM_THRESHOLD, -1);
+  ::mallopt(M_TOP_PAD, 64 << 20);
+}
+
+void set_threads(const Job& job) {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  at::set_num_threads(
+      job.config.train.threads.value_or(std::max(1, cores / std::max(1, job.me.local_size))));
+}
+
+fs::path make_run_directory(const config::RunConfig& config) {
+  const fs::path directory = fs::path(config.run.directory) / config.run.name;
+  if (config.train.init_from != "resume" &&
+      !state::checkpoints_in(directory / "checkpoints").empty())
+    throw UsageError(
+        format("{} holds checkpoints of a run: go on with it by --set "
+               "train.init_from=resume, or choose another run.name",
+               directory.string()));
+  make_output_directory(directory.string());
+  return directory;
+}
+
+// What the run was made of, for people who look at it later.
+void describe_run(const Job& job, const config::RunConfig& config, const fs::path& directory) {
+  config::save(config, directory / "config.yaml");
+  write_file_atomically(directory / "run.json", facts_of(job).json());
+}
+
+void copy_tokenizer(const config::RunConfig& config, const fs::path& directory) {
+  const fs::path from = fs::path(config.data.sources.front()) / "tokenizer";
+  std::error_code not_there;
+  if (!fs::is_directory(from, not_there)) return;
+  fs::copy(from, directory / "tokenizer",
+           fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+}
+
+int evaluate_only(train::Trainer& trainer) {
+  const double loss = trainer.evaluate_once();
+  std::cout << format("val_loss {:.6f}\nperplexity {:.4f}\n", loss, std::exp(loss));
+  return 0;
+}
+
+}  // namespace
+
+int run_train(const std::vector<std::string>& arguments) {
+  const Clock::time_point began = process_start();
+  std::optional<std::string> file;
+  std::vector<std::string> sets;
+  Arguments command(
+      "shoal train",
+      "Train a model as a config says; one rank of a job, or a process alone.\n\n"
+      "  shoal train configs/shakespeare.yaml --set data.sources=[tokens]\n\n"
+      "The run is kept in run.directory/run.name. SIGTERM and Ctrl-C save a checkpoint and "
+      "end;\n--set train.init_from=resume goes on from the newest.");
+  command.option("CONFIG", file, "YAML file; docs/config.md has its keys", {.shown = "FILE"});
+  command.option("--set", sets, "change one key of the config", {.shown = "KEY=VALUE"});
+  if (!command.parse(arguments)) return 0;
+  StopSignal signal;
+  const Job job = start_job(file, sets);
+  if (job.me.world_size > 1)
+    throw UsageError("training on several ranks is not there yet: start one process");
+  keep_freed_memory();
+  set_threads(job);
+  const fs::path directory = make_run_directory(job.config);
+  train::Trainer trainer(
+      job.config, directory,
+      {.stop = [&] { return signal.received().has_value(); }, .process_began = began});
+  if (trainer.config().train.eval_only) return evaluate_only(trainer);
+  describe_run(job, trainer.config(), directory);
+  copy_tokenizer(trainer.config(), directory);
+  metrics::Sinks sinks =
+      metrics::open_files(directory, trainer.steps_done() == 0 ? 0 : trainer.steps_done() + 1);
+  sinks.add(std::make_unique<metrics::Terminal>(
+      STDOUT_FILENO, metrics::TerminalOptions{.total_steps = trainer.config().train.steps,
+                                              .print_every = trainer.config().train.log_every}));
+  const train::End end = trainer.run(sinks);
+  if (end == train::End::kDone) return 0;
+  log::info("stopped by signal {} after step {}, which is saved in {}", *signal.received(),
+            trainer.steps_done(), directory.string());
+  return *signal.received() == SIGINT ? 128 + SIGINT : static_cast<int>(ExitCode::kRequeue);
+}
+
+}  // namespace shoal::app

@@ -1,0 +1,57 @@
+#include "shoal/train/arithmetic.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <sys/resource.h>
+
+#include <ATen/ATen.h>
+
+namespace shoal::train {
+
+double operations_per_token(const model::Decoder& decoder, int64_t sequence_length) {
+  const config::ModelConfig& config = decoder.config();
+  double in_products = 0;
+  for (const auto& unit : decoder.units()) {
+    const model::UnitWeights& weights = unit->weights();
+    for (size_t i = 0; i < weights.size(); ++i) {
+      // Rows of an embedding are looked up; a tied one is also the head's matrix.
+      const bool looked_up = weights.name() == "embedding";
+      const bool is_head =
+          looked_up && config.tied && weights.spec(i).name == "embedding.tokens.weight";
+      if (weights.spec(i).decays() && (!looked_up || is_head))
+        in_products += static_cast<double>(weights.weight(i).numel());
+    }
+  }
+  const double attention = 12.0 * config.layers * config.heads *
+                           static_cast<double>(config.features_per_head() * sequence_length);
+  return 6 * in_products + attention;
+}
+
+double measured_peak(at::ScalarType dtype, c10::Device device) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int64_t kSize = 1024;
+  constexpr auto kWhile = std::chrono::milliseconds(150);
+  const at::NoGradGuard no_grad;
+  const auto options = at::TensorOptions().dtype(dtype).device(device);
+  const at::Tensor a = at::ones({kSize, kSize}, options);
+  const at::Tensor b = at::ones({kSize, kSize}, options);
+  at::Tensor c = at::empty({kSize, kSize}, options);
+  double best = 0;
+  for (const auto began = Clock::now(); Clock::now() - began < kWhile || best == 0;) {
+    const auto start = Clock::now();
+    at::mm_out(c, a, b);
+    if (!device.is_cpu()) c[0][0].item<double>();  // waits for the device
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    best = std::max(best, 2.0 * kSize * kSize * kSize / seconds);
+  }
+  return best;
+}
+
+int64_t peak_memory() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss * 1024;
+}
+
+}  // namespace shoal::train
