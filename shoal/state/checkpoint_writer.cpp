@@ -71,7 +71,7 @@ fs::path give_name(const fs::path& written, const fs::path& path) {
   if (::renameat2(AT_FDCWD, written.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0)
     return written;
   if (errno != EINVAL && errno != ENOSYS) throw_file_error("replace", path);
-  const fs::path aside = written.string() + "-replaced";
+  fs::path aside = written.string() + "-replaced";
   if (::rename(path.c_str(), aside.c_str()) != 0) throw_file_error("move away", path);
   if (::rename(written.c_str(), path.c_str()) != 0) {
     const int error_number = errno;
@@ -175,7 +175,7 @@ fs::path CheckpointWriter::commit(const Values& values, std::vector<PartList> ot
   sync_directory(directory_);
   (void)Checkpoint(directory_);  // what cannot be read must not replace what can
 
-  const fs::path path = root_ / step_directory(step_);
+  fs::path path = root_ / step_directory(step_);
   const fs::path replaced = give_name(directory_, path);
   committed_ = true;
   sync_directory(root_);

@@ -212,7 +212,7 @@ std::vector<TensorSpec> in_file_order(std::vector<TensorSpec> tensors) {
 }
 
 fs::path unfinished_name(const fs::path& path) {
-  const fs::path name = path.string() + ".unfinished";
+  fs::path name = path.string() + ".unfinished";
   std::error_code none_there;
   fs::remove(name, none_there);  // of a process that was killed
   return name;

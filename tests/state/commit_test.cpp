@@ -124,6 +124,10 @@ TEST(Commit, KilledAtAnyCallLeavesTheOldAndPerhapsTheNew) {
       EXPECT_EQ(seed_in(one.path), one.step) << at;
     committed += newest->step == 2 ? 1 : 0;
     remove_unfinished(dir.path());
+    // Nothing is left that has the name of a checkpoint and is none.
+    EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}),
+              std::ssize(checkpoints_in(dir.path())))
+        << at;
     save(dir.path(), 1, 1);
     fs::remove_all(dir / "step-000000002");
   }
