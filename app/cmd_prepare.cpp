@@ -268,6 +268,7 @@ int run_prepare(const std::vector<std::string>& arguments) {
               options.world_size);
     return 0;
   }
+  keep_tokenizer(words.tokenizer.path, words.output);
   warn_of_empty_split(*manifest, words);
   const Report report = report_of(*manifest, words, meter);
   std::cout << (words.json ? report.json() : report.text());

@@ -1,6 +1,7 @@
 // tokenizer_choice.h -- the options --tokenizer and --pattern, as several commands have them.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,11 @@ struct TokenizerChoice {
 void add_tokenizer_choice(Arguments& arguments, TokenizerChoice& choice);
 
 std::shared_ptr<const data::Tokenizer> read_chosen(const TokenizerChoice& choice);
+
+// Puts a copy of the tokenizer's files where read_tokenizer(directory) finds them: a model and its
+// tokenizer belong together. Not of .tiktoken, which does not say its pattern, nor of `byte`, which has
+// no file.
+void keep_tokenizer(const std::filesystem::path& path, const std::filesystem::path& directory);
 
 // What --pattern names. UsageError when it is no pattern of a BPE.
 data::Pattern pattern_option(const std::string& name);

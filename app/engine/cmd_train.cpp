@@ -22,6 +22,7 @@
 #include "app/engine/job.h"
 #include "app/engine/process_age.h"
 #include "app/engine/stop_signal.h"
+#include "app/tokenizer_choice.h"
 
 namespace shoal::app {
 namespace {
@@ -60,14 +61,6 @@ void describe_run(const Job& job, const config::RunConfig& config, const fs::pat
   write_file_atomically(directory / "run.json", facts_of(job).json());
 }
 
-void copy_tokenizer(const config::RunConfig& config, const fs::path& directory) {
-  const fs::path from = fs::path(config.data.sources.front()) / "tokenizer";
-  std::error_code not_there;
-  if (!fs::is_directory(from, not_there)) return;
-  fs::copy(from, directory / "tokenizer",
-           fs::copy_options::recursive | fs::copy_options::overwrite_existing);
-}
-
 int evaluate_only(train::Trainer& trainer) {
   const double loss = trainer.evaluate_once();
   std::cout << format("val_loss {:.6f}\nperplexity {:.4f}\n", loss, std::exp(loss));
@@ -101,7 +94,7 @@ int run_train(const std::vector<std::string>& arguments) {
       {.stop = [&] { return signal.received().has_value(); }, .process_began = began});
   if (trainer.config().train.eval_only) return evaluate_only(trainer);
   describe_run(job, trainer.config(), directory);
-  copy_tokenizer(trainer.config(), directory);
+  keep_tokenizer(trainer.config().data.sources.front(), directory);
   metrics::Sinks sinks =
       metrics::open_files(directory, trainer.steps_done() == 0 ? 0 : trainer.steps_done() + 1);
   sinks.add(std::make_unique<metrics::Terminal>(

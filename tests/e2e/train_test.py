@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""shoal train from the outside: kills and resumes, signals, wrong input, what it leaves behind."""
+import csv
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+BINARY = pathlib.Path(os.environ["SHOAL_BINARY_DIR"])
+SHOAL = str(BINARY / "shoal")
+
+# Odd sizes throughout: 7 x 23 tokens, 3 heads of 10, two micro-batches of 4 and 3.
+CONFIG = """
+model: {layers: 2, heads: 3, width: 30, context: 23, dropout: 0.1}
+data: {sources: [tokens]}
+optimizer: {lr: 3e-3, warmup: 5}
+train: {batch: 7, micro_batch: 4, threads: 1, steps: 61, log_every: 20, eval_every: 25, eval_batches: 3, save_every: 9}
+"""
+
+
+def shoal(*words, cwd, code=0, **more):
+    done = subprocess.run([SHOAL, *words], cwd=cwd, capture_output=True, text=True, timeout=120, **more)
+    assert done.returncode == code, f"exit {done.returncode}, not {code}: {done.stderr}\n{done.stdout}"
+    return done
+
+
+def figures(run):
+    """Step -> what the arithmetic decides, and no clock."""
+    with (run / "metrics.csv").open() as file:
+        return {int(row["step"]): tuple(row[key] for key in ("tokens", "loss", "val_loss", "lr", "grad_norm"))
+                for row in csv.DictReader(file)}
+
+
+class Train(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = pathlib.Path(tempfile.mkdtemp(prefix="train-"))
+        generator = random.Random(5)
+        words = ["sea", "shoal", "fish", "of", "the", "a", "swims", "in", "deep", "water"]
+        text = "\n\n".join(" ".join(generator.choices(words, k=generator.randrange(3, 40))) for _ in range(400))
+        (cls.scratch / "text.txt").write_text(text)
+        shoal("tokenizer", "train", "text.txt", "--kind", "character", "--output", "tok", cwd=cls.scratch)
+        shoal("prepare", "--input", "text.txt", "--tokenizer", "tok", "--output", "tokens", "--separator", r"\n\n",
+              cwd=cls.scratch)
+        (cls.scratch / "config.yaml").write_text(CONFIG)
+        shoal("train", "config.yaml", "--set", "run.name=whole", cwd=cls.scratch)
+        cls.whole = figures(cls.scratch / "runs" / "whole")
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.scratch)
+
+    def train(self, *sets, code=0, file="config.yaml"):
+        words = [word for text in sets for word in ("--set", text)]
+        return shoal("train", file, *words, cwd=self.scratch, code=code)
+
+    def run_directory(self, name):
+        return self.scratch / "runs" / name
+
+    def start(self, name):
+        return subprocess.Popen([SHOAL, "train", "config.yaml", "--set", f"run.name={name}", "--set",
+                                 "train.init_from=resume"], cwd=self.scratch, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.PIPE)
+
+    def wait_for_step(self, name, step, process):
+        """Until the run has written that step, or has ended."""
+        path = self.run_directory(name) / "metrics.csv"
+        while process.poll() is None:
+            if path.exists() and path.read_text().count("\n") > step:
+                return
+            time.sleep(0.002)
+
+
+class Figures(Train):
+    def test_every_step_is_there_once_and_the_model_learns(self):
+        self.assertEqual(sorted(self.whole), list(range(1, 62)))
+        self.assertLess(float(self.whole[61][1]), 0.8 * float(self.whole[1][1]))
+        self.assertEqual([step for step, row in self.whole.items() if row[2]], [25, 50, 61])
+
+    def test_the_run_tells_what_it_was(self):
+        run = self.run_directory("whole")
+        self.assertIn("vocab_size: 17", (run / "config.yaml").read_text())
+        self.assertIn("libtorch", json.loads((run / "run.json").read_text())["engine"])
+        self.assertTrue((run / "tokenizer.json").exists())
+        for path in run.rglob("*"):
+            if path.is_file():
+                self.assertEqual(path.stat().st_mode & 0o777, 0o640, path)
+
+    def test_csv_and_jsonl_hold_the_same(self):
+        run = self.run_directory("whole")
+        with (run / "metrics.csv").open() as file:
+            rows = list(csv.DictReader(file))
+        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+        for row, line in zip(rows, lines, strict=True):
+            self.assertEqual({key: float(text) for key, text in row.items() if text}, line)
+
+    def test_micro_batches_do_not_matter_much(self):
+        self.train("run.name=at_once", "train.micro_batch=auto")
+        for step, row in figures(self.run_directory("at_once")).items():
+            self.assertAlmostEqual(float(row[1]), float(self.whole[step][1]), places=3)
+
+    def test_recompute_changes_nothing(self):
+        for kind in ("selective", "full"):
+            self.train(f"run.name={kind}", f"train.recompute={kind}")
+            self.assertEqual(figures(self.run_directory(kind)), self.whole, kind)
+
+    def test_every_precision_learns(self):
+        for precision in ("bf16", "fp16", "fp64"):
+            self.train(f"run.name={precision}", f"train.precision={precision}")
+            last = figures(self.run_directory(precision))[61]
+            self.assertAlmostEqual(float(last[1]), float(self.whole[61][1]), delta=0.1, msg=precision)
+
+    def test_muon_learns(self):
+        self.train("run.name=muon", "optimizer.kind=muon")
+        self.assertLess(float(figures(self.run_directory("muon"))[61][1]), 0.8 * float(self.whole[1][1]))
+
+
+class Kills(Train):
+    def test_ten_kills_leave_no_trace(self):
+        generator = random.Random(11)
+        for step in sorted(generator.sample(range(1, 61), 10)):
+            process = self.start("killed")
+            self.wait_for_step("killed", step, process)
+            process.kill()
+            process.communicate()
+        process = self.start("killed")
+        self.assertEqual(process.wait(), 0, process.stderr.read())
+        process.stderr.close()
+        self.assertEqual(figures(self.run_directory("killed")), self.whole)
+
+    def test_sigterm_saves_and_asks_to_be_started_again(self):
+        for sent, code in ((signal.SIGTERM, 75), (signal.SIGINT, 130)):
+            name = f"signal-{sent}"
+            process = self.start(name)
+            self.wait_for_step(name, 13, process)
+            process.send_signal(sent)
+            _, error = process.communicate()
+            self.assertEqual(process.returncode, code, error)
+            self.assertIn(b"which is saved in", error)
+            process = self.start(name)
+            process.communicate()
+            self.assertEqual(figures(self.run_directory(name)), self.whole)
+
+
+class Wrong(Train):
+    def expect(self, *sets, says, code=2):
+        error = self.train(*sets, code=code).stderr
+        self.assertIn(says, error)
+        self.assertNotIn("terminate called", error)
+
+    def test_wrong_input_is_told(self):
+        self.expect("run.name=w", "data.sources=[]", says="data.sources is empty")
+        self.expect("run.name=w", "data.sources=[nowhere]", says="nowhere", code=3)
+        self.expect("run.name=w", "model.vocab_size=5", says="the data has ids up to 16")
+        self.expect("run.name=w", "train.init_from=nowhere", says="nowhere/config.json", code=3)
+        self.expect("run.name=w", "train.device=cuda", says="this build or host has none")
+        self.expect("run.name=whole", says="holds checkpoints of a run")
+        self.expect("run.name=w", "model.context=100000", says="make the sequence shorter or the corpus longer")
+
+    def test_other_data_is_not_gone_on_with(self):
+        shutil.copytree(self.run_directory("whole"), self.run_directory("moved"))
+        self.expect("run.name=moved", "run.seed=9", "train.init_from=resume", "train.steps=70",
+                    says="trained on other data, or in another order")
+
+    def test_a_damaged_checkpoint_is_found(self):
+        shutil.copytree(self.run_directory("whole"), self.run_directory("damaged"))
+        newest = sorted(self.run_directory("damaged").glob("checkpoints/step-*"))[-1]
+        data = next(newest.glob("*.safetensors"))
+        content = bytearray(data.read_bytes())
+        content[len(content) // 2] ^= 1
+        data.write_bytes(content)
+        self.expect("run.name=damaged", "train.init_from=resume", "train.steps=70", says=data.name, code=3)
+
+
+if __name__ == "__main__":
+    unittest.main()
