@@ -1,0 +1,94 @@
+// Documents that share a row know nothing of each other: scores and gradients are those of each alone.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/model/step_result.h"
+
+namespace shoal::model {
+namespace {
+
+using namespace tests;
+
+constexpr int64_t kTokens = 23;
+constexpr int64_t kRows = 3;
+const std::vector<uint32_t> kLengths = {7, 13, 3, /**/ 23, /**/ 1, 17, 5};
+
+class PackedDocuments : public ::testing::TestWithParam<const char*> {
+ protected:
+  PackedDocuments()
+      : decoder_(load_decoder(golden_model(GetParam()), at::kDouble, builder_)),
+        documents_(Documents::of_lengths(kLengths, kTokens)),
+        packed_(random_pass(*decoder_, kRows, kTokens, documents_)) {}
+
+  // The tokens of one document, with targets when the batch has them.
+  [[nodiscard]] Pass alone(const Documents::Span& span) const {
+    Pass pass{.tokens = packed_.tokens.narrow(0, span.row, 1).narrow(1, span.begin, span.length)};
+    pass.targets = packed_.targets;
+    pass.targets->classes =
+        packed_.targets->classes.narrow(0, span.row * kTokens + span.begin, span.length);
+    decoder_->place(pass);
+    return pass;
+  }
+
+  PlainBuilder builder_{{}};
+  std::unique_ptr<Decoder> decoder_;
+  Documents documents_;
+  Pass packed_;
+};
+
+// Learned positions; rotary with keys shared by queries; the same with normalized heads.
+INSTANTIATE_TEST_SUITE_P(All,
+                         PackedDocuments,
+                         ::testing::Values("gpt2", "llama", "qwen3"),
+                         [](const auto& family) { return family.param; });
+
+TEST_P(PackedDocuments, HaveTheScoresTheyHaveAlone) {
+  const at::NoGradGuard no_grad;
+  Pass packed = packed_;
+  packed.targets.reset();
+  const at::Tensor together = decoder_->forward(packed);
+  ASSERT_EQ(documents_.spans.size(), kLengths.size());
+  for (const Documents::Span& span : documents_.spans) {
+    Pass one = alone(span);
+    one.targets.reset();
+    const at::Tensor theirs = decoder_->forward(one);
+    EXPECT_LT(
+        max_difference(together.narrow(0, span.row, 1).narrow(1, span.begin, span.length), theirs),
+        1e-12)
+        << "row " << span.row << " from " << span.begin;
+  }
+}
+
+TEST_P(PackedDocuments, HaveTheGradientsTheyHaveAlone) {
+  for (const Documents::Span& span : documents_.spans) {
+    Pass counted = packed_;
+    counted.targets->counted = at::zeros({kRows * kTokens}, at::kBool);
+    counted.targets->counted.narrow(0, span.row * kTokens + span.begin, span.length).fill_(true);
+    const StepResult together = step_over(*decoder_, {counted});
+    EXPECT_GT(largest_gradient(together), 1e-4);
+    EXPECT_LT(max_difference(together, step_over(*decoder_, {alone(span)})), 1e-12)
+        << "row " << span.row << " from " << span.begin;
+  }
+}
+
+TEST_P(PackedDocuments, AddUpToTheGradientsOfTheBatch) {
+  std::vector<Pass> each;
+  for (const Documents::Span& span : documents_.spans) each.push_back(alone(span));
+  EXPECT_LT(max_difference(step_over(*decoder_, {packed_}), step_over(*decoder_, each)), 1e-12);
+}
+
+TEST(Documents, OfLengthsThatAreRowsNeedNoSpans) {
+  EXPECT_TRUE(Documents::of_lengths({5, 5, 5}, 5).spans.empty());
+  EXPECT_FALSE(Documents::of_lengths({5, 2, 3}, 5).spans.empty());
+  EXPECT_THROW(Documents::of_lengths({3, 3}, 5), BugError);
+}
+
+TEST(Documents, CountPositionsFromTheirOwnBeginning) {
+  const at::Tensor positions =
+      Documents::of_lengths({2, 3, 1, 4}, 5).positions(2, 5, c10::Device(c10::kCPU));
+  EXPECT_TRUE(positions.equal(at::tensor({0, 1, 0, 1, 2, 0, 0, 1, 2, 3}, at::kLong).view({2, 5})));
+}
+
+}  // namespace
+}  // namespace shoal::model
