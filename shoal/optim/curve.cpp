@@ -33,7 +33,9 @@ double height(const OptimizerConfig& config, int64_t step, int64_t steps) {
       return with_floor(left_of_way_down(config.curve, step - config.warmup, length), config.floor);
     }
     case CurveKind::kWarmupStableDecay: {
-      const int64_t length = config.decay.value_or(std::max<int64_t>(steps / 10, 1));
+      const int64_t wanted = config.decay.value_or(std::max<int64_t>(steps / 10, 1));
+      // Where that would begin inside the warm-up it begins at its top, not below with a jump.
+      const int64_t length = std::min(wanted, std::max<int64_t>(last - config.warmup, 1));
       return with_floor(left_of_way_down(config.curve, step - (last - length), length),
                         config.floor);
     }
