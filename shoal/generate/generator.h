@@ -1,0 +1,62 @@
+// generator.h -- text that a model writes behind a prompt.
+//
+//   const Generator generator(decoder, tokenizer);
+//   const Generation made = generator.run(prompt_ids, {.sampling = {.temperature = 0}});
+//   made.text, stop_name(made.stopped_by)
+//
+// What is made is a pure function of the weights, the prompt and the options: other prompts before it
+// change nothing. Threads may share a generator.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shoal/data/tokenizer/tokenizer.h"
+#include "shoal/generate/sampler.h"
+#include "shoal/model/decoder.h"
+
+namespace shoal::generate {
+
+enum class StoppedBy {
+  kToken,    // one of stop_ids
+  kText,     // one of stop_texts
+  kCount,    // max_new_tokens
+  kContext,  // the model's context is full
+};
+
+std::string_view stop_name(StoppedBy reason);  // "token", "text", "count", "context"
+
+struct GenerateOptions {
+  SamplingOptions sampling = {};
+  int64_t max_new_tokens = 100;
+  std::vector<data::TokenId> stop_ids = {};
+  std::vector<std::string> stop_texts = {};              // also where tokens cut them
+  std::function<void(std::string_view)> show = nullptr;  // each new piece of text: whole characters
+};
+
+struct Generation {
+  std::vector<data::TokenId> ids;  // new ones, with the stop token
+  std::string text;                // of them, without what stopped it; valid UTF-8
+  StoppedBy stopped_by = StoppedBy::kCount;
+};
+
+class Generator {
+ public:
+  // The decoder outlives this.
+  Generator(const model::Decoder& decoder, std::shared_ptr<const data::Tokenizer> tokenizer);
+
+  // UsageError when the prompt is empty, longer than the context, or of another tokenizer.
+  [[nodiscard]] Generation run(std::span<const data::TokenId> prompt,
+                               const GenerateOptions& options) const;
+
+ private:
+  const model::Decoder& decoder_;
+  std::shared_ptr<const data::Tokenizer> tokenizer_;
+};
+
+}  // namespace shoal::generate
