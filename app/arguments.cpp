@@ -137,6 +137,13 @@ void Arguments::option(const std::string& name,
   parser_->add(name, value, help, details);
 }
 
+void Arguments::option(const std::string& name,
+                       double& value,
+                       const std::string& help,
+                       const ArgumentDetails& details) {
+  parser_->add(name, value, help, details);
+}
+
 void Arguments::flag(const std::string& name, bool& value, const std::string& help) {
   parser_->app->add_flag(name, value, help);
 }

@@ -52,6 +52,10 @@ class Arguments {
               std::optional<int>& value,
               const std::string& help,
               const ArgumentDetails& details = {});
+  void option(const std::string& name,
+              double& value,
+              const std::string& help,
+              const ArgumentDetails& details = {});
   void flag(const std::string& name, bool& value, const std::string& help);
 
   // One of these must be chosen; `chosen` runs after all words have been read.

@@ -34,13 +34,18 @@ int train(const std::vector<std::string>& arguments) {
   shoal::app::become(shoal::app::Sibling::kEngine, "train", arguments);
 }
 
-constexpr std::array<Command, 7> kCommands = {{
+int generate(const std::vector<std::string>& arguments) {
+  shoal::app::become(shoal::app::Sibling::kEngine, "generate", arguments);
+}
+
+constexpr std::array<Command, 8> kCommands = {{
     {"doctor", "what this build, host and job can do", shoal::app::run_doctor},
     {"config", "check a config, explain its keys", shoal::app::run_config},
     {"launch", "start and supervise the ranks of this host", shoal::app::run_launch},
     {"tokenizer", "text to token ids and back", shoal::app::run_tokenizer},
     {"prepare", "text, JSONL, Parquet or tokens into token shards", prepare},
     {"train", "train a model as a config says", train},
+    {"generate", "text that a model writes behind a prompt", generate},
     {"bench", "measured ceilings, and how close shoal gets", bench},
 }};
 

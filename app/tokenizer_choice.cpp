@@ -7,11 +7,14 @@
 
 namespace shoal::app {
 
-void add_tokenizer_choice(Arguments& arguments, TokenizerChoice& choice) {
+void add_tokenizer_choice(Arguments& arguments,
+                          TokenizerChoice& choice,
+                          const std::string& otherwise) {
   arguments.option("--tokenizer", choice.path,
                    "tokenizer.json, NAME.tiktoken, a directory with tokenizer.json or "
-                   "encoder.json and vocab.bpe, or the word byte",
-                   {.shown = "PATH", .required = true});
+                   "encoder.json and vocab.bpe, or the word byte" +
+                       (otherwise.empty() ? "" : "; " + otherwise),
+                   {.shown = "PATH", .required = otherwise.empty()});
   arguments.option("--pattern", choice.pattern,
                    "how text is cut, where the file does not say: gpt2, cl100k or o200k",
                    {.shown = "NAME"});

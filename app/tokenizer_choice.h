@@ -17,7 +17,10 @@ struct TokenizerChoice {
   std::optional<std::string> pattern;
 };
 
-void add_tokenizer_choice(Arguments& arguments, TokenizerChoice& choice);
+// `otherwise` says what stands in for --tokenizer where it is not given; without it, it has to be.
+void add_tokenizer_choice(Arguments& arguments,
+                          TokenizerChoice& choice,
+                          const std::string& otherwise = "");
 
 std::shared_ptr<const data::Tokenizer> read_chosen(const TokenizerChoice& choice);
 

@@ -1,0 +1,80 @@
+#include "app/engine/open_model.h"
+
+#include "shoal/checkpoint/hugging_face.h"
+#include "shoal/core/error.h"
+#include "shoal/core/files.h"
+#include "shoal/core/json_fields.h"
+
+namespace shoal::app {
+namespace {
+
+namespace fs = std::filesystem;
+using data::TokenId;
+
+constexpr const char* kGenerationConfig = "generation_config.json";
+constexpr const char* kTokenizerFile = "tokenizer.json";
+constexpr size_t kMaxConfigBytes = size_t{1} << 20;
+
+// "eos_token_id": a number or several; nothing when the file does not say.
+std::optional<std::vector<TokenId>> end_ids_in(const fs::path& file) {
+  const json::Document document(read_file(file, kMaxConfigBytes));
+  const auto found = json::Fields(document.root(), file.string()).find("eos_token_id");
+  if (!found) return std::nullopt;
+  std::vector<TokenId> ids;
+  const auto add = [&](json::element value) {
+    uint64_t id = 0;
+    if (value.get(id) != simdjson::SUCCESS || id > UINT32_MAX)
+      throw DataError(
+          format("{}: eos_token_id is no token's number, nor a list of them", file.string()));
+    ids.push_back(static_cast<TokenId>(id));
+  };
+  simdjson::dom::array several;
+  if (found->get(several) == simdjson::SUCCESS) {
+    for (const json::element value : several) add(value);
+  } else {
+    add(*found);
+  }
+  return ids;
+}
+
+// How to generate is said in a file of its own, if there is one; else by the model's.
+std::vector<TokenId> end_ids_of(const fs::path& directory) {
+  for (const char* name : {kGenerationConfig, checkpoint::kConfigJson}) {
+    if (!fs::exists(directory / name)) continue;
+    if (auto ids = end_ids_in(directory / name)) return std::move(*ids);
+  }
+  return {};
+}
+
+OpenedModel open_hugging_face(const fs::path& directory) {
+  const config::ModelConfig config = checkpoint::read_hugging_face_config(directory).config;
+  model::PlainBuilder builder({});
+  OpenedModel opened{.path = directory,
+                     .decoder = std::make_unique<model::Decoder>(config, builder),
+                     .tokenizer = std::nullopt,
+                     .end_ids = end_ids_of(directory)};
+  opened.decoder->materialize({});
+  checkpoint::load_hugging_face(directory, *opened.decoder);
+  if (fs::exists(directory / kTokenizerFile)) opened.tokenizer = directory / kTokenizerFile;
+  return opened;
+}
+
+}  // namespace
+
+OpenedModel open_model(const fs::path& path) {
+  if (fs::exists(path / checkpoint::kConfigJson)) return open_hugging_face(path);
+  throw UsageError(format(
+      "'{}' is no model: {}", path.string(),
+      fs::is_directory(path) ? "there is no config.json in it" : "there is no such directory"));
+}
+
+std::shared_ptr<const data::Tokenizer> tokenizer_of(const OpenedModel& model,
+                                                    const TokenizerChoice& choice) {
+  if (!choice.path.empty()) return read_chosen(choice);
+  if (model.tokenizer)
+    return read_chosen({.path = model.tokenizer->string(), .pattern = choice.pattern});
+  throw UsageError(
+      format("there is no tokenizer.json in {}: name one with --tokenizer", model.path.string()));
+}
+
+}  // namespace shoal::app

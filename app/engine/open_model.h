@@ -1,0 +1,39 @@
+// open_model.h -- a model that a command names by a path, ready to be asked.
+//
+//   const OpenedModel model = open_model("gpt2");
+//   model.decoder->config().context
+//
+// The one place that knows which kinds of paths there are: a Hugging Face directory.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "shoal/data/token_id.h"
+#include "shoal/data/tokenizer/tokenizer.h"
+#include "shoal/model/decoder.h"
+
+#include "app/tokenizer_choice.h"
+
+namespace shoal::app {
+
+struct OpenedModel {
+  std::filesystem::path path;
+  std::unique_ptr<model::Decoder> decoder;         // in fp32, on the CPU
+  std::optional<std::filesystem::path> tokenizer;  // that lies beside it
+  std::vector<data::TokenId> end_ids;              // with which its texts end
+};
+
+// UsageError when the path is no model, DataError when there is something wrong with its files.
+OpenedModel open_model(const std::filesystem::path& path);
+
+// The one that was chosen, or the model's own. UsageError when there is neither.
+std::shared_ptr<const data::Tokenizer> tokenizer_of(const OpenedModel& model,
+                                                    const TokenizerChoice& choice);
+
+constexpr const char* kModelHelp = "a Hugging Face directory: config.json and model.safetensors";
+constexpr const char* kModelsOwnTokenizer = "the model's own tokenizer.json without it";
+
+}  // namespace shoal::app
