@@ -38,7 +38,11 @@ int generate(const std::vector<std::string>& arguments) {
   shoal::app::become(shoal::app::Sibling::kEngine, "generate", arguments);
 }
 
-constexpr std::array<Command, 8> kCommands = {{
+int eval(const std::vector<std::string>& arguments) {
+  shoal::app::become(shoal::app::Sibling::kEngine, "eval", arguments);
+}
+
+constexpr std::array<Command, 9> kCommands = {{
     {"doctor", "what this build, host and job can do", shoal::app::run_doctor},
     {"config", "check a config, explain its keys", shoal::app::run_config},
     {"launch", "start and supervise the ranks of this host", shoal::app::run_launch},
@@ -46,6 +50,7 @@ constexpr std::array<Command, 8> kCommands = {{
     {"prepare", "text, JSONL, Parquet or tokens into token shards", prepare},
     {"train", "train a model as a config says", train},
     {"generate", "text that a model writes behind a prompt", generate},
+    {"eval", "loss, perplexity and multiple choice of a model", eval},
     {"bench", "measured ceilings, and how close shoal gets", bench},
 }};
 

@@ -1,0 +1,87 @@
+#include "shoal/generate/likelihood.h"
+
+#include <algorithm>
+
+#include <ATen/ATen.h>
+
+#include "shoal/core/error.h"
+#include "shoal/generate/continuation.h"
+
+namespace shoal::generate {
+namespace {
+
+using data::TokenId;
+
+// The inputs of one ending, and where its targets stand among them.
+struct Row {
+  at::Tensor inputs;   // 1 x tokens
+  at::Tensor targets;  // of the ending
+  int64_t first = 0;   // the input whose target is the first
+};
+
+Row row_for(const model::Decoder& decoder,
+            std::span<const TokenId> context,
+            const std::vector<TokenId>& ending) {
+  const auto most = static_cast<size_t>(decoder.config().context);
+  if (ending.empty()) throw UsageError("an ending has no tokens");
+  if (context.empty())
+    throw UsageError("the context has no tokens: nothing tells how likely an ending's first is");
+  if (ending.size() > most)
+    throw UsageError(
+        format("an ending is {} tokens long, but the model's context is {}", ending.size(), most));
+  std::vector<TokenId> all(context.begin(), context.end());
+  all.insert(all.end(), ending.begin(), ending.end());
+  // The last token is a target only, so one more than the context fits.
+  if (all.size() > most + 1)
+    all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(most + 1));
+  const size_t inputs = all.size() - 1;
+  const at::Tensor targets = row_of(ending, decoder).view({-1});
+  return {.inputs = row_of(std::span(all).first(inputs), decoder),
+          .targets = targets,
+          .first = static_cast<int64_t>(inputs - ending.size())};
+}
+
+// The rows as one batch, longer ones deciding its width: what stands behind a row's end is seen by
+// nothing in front of it.
+at::Tensor batch_of(const std::vector<Row>& rows) {
+  int64_t width = 0;
+  for (const Row& row : rows) width = std::max(width, row.inputs.size(1));
+  at::Tensor batch =
+      at::zeros({static_cast<int64_t>(rows.size()), width}, rows[0].inputs.options());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    batch.narrow(0, static_cast<int64_t>(i), 1)
+        .narrow(1, 0, rows[i].inputs.size(1))
+        .copy_(rows[i].inputs);
+  }
+  return batch;
+}
+
+}  // namespace
+
+std::vector<Likelihood> likelihoods(const model::Decoder& decoder,
+                                    std::span<const TokenId> context,
+                                    const std::vector<std::vector<TokenId>>& endings) {
+  if (endings.empty()) return {};
+  const at::NoGradGuard no_grad;
+  std::vector<Row> rows;
+  for (const std::vector<TokenId>& ending : endings)
+    rows.push_back(row_for(decoder, context, ending));
+  model::Pass pass{.tokens = batch_of(rows)};
+  decoder.place(pass);
+  // Up to the head: scores of the endings' places alone are a small part of all.
+  const auto units = decoder.units();
+  at::Tensor x;
+  for (const auto& unit : units.first(units.size() - 1)) x = unit->forward(x, pass);
+  std::vector<Likelihood> found;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const at::Tensor places =
+        x.narrow(0, static_cast<int64_t>(i), 1).narrow(1, rows[i].first, rows[i].targets.size(0));
+    const at::Tensor scores = units.back()->forward(places, pass)[0].to(at::kDouble);
+    const at::Tensor logs = at::log_softmax(scores, -1).gather(-1, rows[i].targets.unsqueeze(1));
+    found.push_back({.log_probability = logs.sum().item<double>(),
+                     .greedy = at::equal(scores.argmax(-1), rows[i].targets)});
+  }
+  return found;
+}
+
+}  // namespace shoal::generate
