@@ -5,6 +5,7 @@
 
 #include "app/bench_loader.h"
 #include "app/bench_tokenizer.h"
+#include "app/cmd_checkpoint.h"
 #include "app/cmd_config.h"
 #include "app/cmd_doctor.h"
 #include "app/cmd_launch.h"
@@ -42,7 +43,7 @@ int eval(const std::vector<std::string>& arguments) {
   shoal::app::become(shoal::app::Sibling::kEngine, "eval", arguments);
 }
 
-constexpr std::array<Command, 9> kCommands = {{
+constexpr std::array<Command, 10> kCommands = {{
     {"doctor", "what this build, host and job can do", shoal::app::run_doctor},
     {"config", "check a config, explain its keys", shoal::app::run_config},
     {"launch", "start and supervise the ranks of this host", shoal::app::run_launch},
@@ -51,6 +52,7 @@ constexpr std::array<Command, 9> kCommands = {{
     {"train", "train a model as a config says", train},
     {"generate", "text that a model writes behind a prompt", generate},
     {"eval", "loss, perplexity and multiple choice of a model", eval},
+    {"checkpoint", "inspect, verify and export checkpoints", shoal::app::run_checkpoint},
     {"bench", "measured ceilings, and how close shoal gets", bench},
 }};
 

@@ -14,6 +14,8 @@
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
 #include "shoal/core/log.h"
+#include "shoal/data/tokenizer/encoder.h"
+#include "shoal/generate/generator.h"
 #include "shoal/metrics/terminal.h"
 #include "shoal/state/checkpoint_store.h"
 #include "shoal/train/trainer.h"
@@ -61,6 +63,24 @@ void describe_run(const Job& job, const config::RunConfig& config, const fs::pat
   write_file_atomically(directory / "run.json", facts_of(job).json());
 }
 
+// What the model makes of train.sample_prompt, at each evaluation; nothing without a tokenizer.
+std::function<std::string(const model::Decoder&)> sampler_for(const config::RunConfig& config) {
+  const fs::path home =
+      fs::path(config.data.sources.empty() ? std::string() : config.data.sources.front());
+  const bool has_tokenizer =
+      fs::exists(home / "tokenizer.json") || fs::exists(home / "encoder.json");
+  if (config.train.sample_tokens == 0 || !has_tokenizer) return nullptr;
+  const auto tokenizer = data::read_tokenizer(home);
+  std::vector<data::TokenId> prompt;
+  data::Encoder(tokenizer).encode(config.train.sample_prompt, prompt);
+  return [tokenizer, prompt, tokens = config.train.sample_tokens,
+          seed = config.run.seed](const model::Decoder& decoder) {
+    generate::GenerateOptions options{.max_new_tokens = tokens};
+    options.sampling.seed = seed;
+    return generate::Generator(decoder, tokenizer).run(prompt, options).text;
+  };
+}
+
 int evaluate_only(train::Trainer& trainer) {
   const double loss = trainer.evaluate_once();
   std::cout << format("val_loss {:.6f}\nperplexity {:.4f}\n", loss, std::exp(loss));
@@ -89,9 +109,10 @@ int run_train(const std::vector<std::string>& arguments) {
   keep_freed_memory();
   set_threads(job);
   const fs::path directory = make_run_directory(job.config);
-  train::Trainer trainer(
-      job.config, directory,
-      {.stop = [&] { return signal.received().has_value(); }, .process_began = began});
+  train::Trainer trainer(job.config, directory,
+                         {.stop = [&] { return signal.received().has_value(); },
+                          .sample = sampler_for(job.config),
+                          .process_began = began});
   if (trainer.config().train.eval_only) return evaluate_only(trainer);
   describe_run(job, trainer.config(), directory);
   keep_tokenizer(trainer.config().data.sources.front(), directory);

@@ -1,9 +1,12 @@
 #include "app/engine/open_model.h"
 
 #include "shoal/checkpoint/hugging_face.h"
+#include "shoal/checkpoint/training_state.h"
+#include "shoal/config/load.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
 #include "shoal/core/json_fields.h"
+#include "shoal/state/checkpoint_store.h"
 
 namespace shoal::app {
 namespace {
@@ -59,13 +62,52 @@ OpenedModel open_hugging_face(const fs::path& directory) {
   return opened;
 }
 
+config::ModelConfig config_in(const state::Checkpoint& checkpoint) {
+  const auto text = checkpoint.values().find("config");
+  if (text == checkpoint.values().end())
+    throw DataError(format("{} does not hold a config", checkpoint.path().string()));
+  const config::Loaded loaded = config::load_text(text->second, {.file = "config"});
+  if (!loaded.found.problems.empty() || !loaded.config.model.vocab_size)
+    throw DataError(
+        format("{} holds a config that this version cannot read", checkpoint.path().string()));
+  return loaded.config.model;
+}
+
+OpenedModel open_checkpoint(const fs::path& path, const fs::path& run) {
+  const state::Checkpoint checkpoint(path);
+  model::PlainBuilder builder({});
+  OpenedModel opened{.path = path,
+                     .decoder = std::make_unique<model::Decoder>(config_in(checkpoint), builder),
+                     .tokenizer = std::nullopt,
+                     .end_ids = {}};
+  opened.decoder->materialize({});
+  checkpoint::load_weights(checkpoint, *opened.decoder);
+  if (fs::exists(run / kTokenizerFile)) {
+    opened.tokenizer = run / kTokenizerFile;
+  } else if (fs::exists(run / "encoder.json")) {
+    opened.tokenizer = run;
+  }
+  return opened;
+}
+
+std::optional<fs::path> chosen_checkpoint(const fs::path& run) {
+  const fs::path root = run / "checkpoints";
+  if (const auto best = state::best(root)) return best->path;
+  if (const auto newest = state::latest(root)) return newest->path;
+  return std::nullopt;
+}
+
 }  // namespace
 
 OpenedModel open_model(const fs::path& path) {
   if (fs::exists(path / checkpoint::kConfigJson)) return open_hugging_face(path);
-  throw UsageError(format(
-      "'{}' is no model: {}", path.string(),
-      fs::is_directory(path) ? "there is no config.json in it" : "there is no such directory"));
+  if (fs::exists(path / state::kCheckpointManifest))
+    return open_checkpoint(path, path.parent_path().parent_path());
+  if (const auto found = chosen_checkpoint(path)) return open_checkpoint(*found, path);
+  throw UsageError(format("'{}' is no model: {}", path.string(),
+                          fs::is_directory(path)
+                              ? "there is neither a config.json nor a checkpoint in it"
+                              : "there is no such directory"));
 }
 
 std::shared_ptr<const data::Tokenizer> tokenizer_of(const OpenedModel& model,

@@ -3,7 +3,8 @@
 //   const OpenedModel model = open_model("gpt2");
 //   model.decoder->config().context
 //
-// The one place that knows which kinds of paths there are: a Hugging Face directory.
+// The one place that knows which kinds of paths there are: a Hugging Face directory, a run's directory
+// (its best checkpoint by validation loss, else its newest), one checkpoint of a run.
 #pragma once
 
 #include <filesystem>
@@ -33,7 +34,9 @@ OpenedModel open_model(const std::filesystem::path& path);
 std::shared_ptr<const data::Tokenizer> tokenizer_of(const OpenedModel& model,
                                                     const TokenizerChoice& choice);
 
-constexpr const char* kModelHelp = "a Hugging Face directory: config.json and model.safetensors";
+constexpr const char* kModelHelp =
+    "directory of a run or of one of its checkpoints, or a Hugging Face directory (config.json and "
+    "model.safetensors)";
 constexpr const char* kModelsOwnTokenizer = "the model's own tokenizer.json without it";
 
 }  // namespace shoal::app

@@ -105,6 +105,19 @@ Exported exported(const model::Decoder& decoder, state::Family family) {
   return tensors;
 }
 
+// GPT-2's files always have biases: those of a model without are zeros.
+void add_zero_biases(Exported& tensors) {
+  constexpr std::string_view kEnd = ".weight";
+  Exported biases;
+  for (const auto& [name, tensor] : tensors) {
+    if (name.find(".h.") == std::string::npos && name.find(".ln_f.") == std::string::npos) continue;
+    const std::string bias = name.substr(0, name.size() - kEnd.size()) + ".bias";
+    // Matrices are transposed there: the outputs are the last dimension, as they are a norm's only one.
+    biases[bias] = at::zeros({tensor.size(-1)}, tensor.options());
+  }
+  tensors.merge(biases);
+}
+
 std::string_view dtype_in_config(at::ScalarType type) {
   switch (type) {
     case at::kFloat:
@@ -142,7 +155,9 @@ void save_hugging_face(const fs::path& directory,
                        const model::Decoder& decoder,
                        const ExportOptions& options) {
   const state::Family family = state::family_of(decoder.config());
-  const Exported tensors = exported(decoder, family);
+  Exported tensors = exported(decoder, family);
+  if (family == state::Family::kGpt2 && decoder.config().bias == config::BiasOn::kNone)
+    add_zero_biases(tensors);
   std::vector<state::TensorSpec> specs;
   for (const auto& [name, tensor] : tensors)
     specs.push_back({name, disk_type(options.dtype), tensor.sizes().vec()});

@@ -201,6 +201,7 @@ double Trainer::evaluate_once() {
 }
 
 void Trainer::evaluate_into(metrics::Record& record, metrics::Sinks& sinks) {
+  measure_peak();
   if (validation_) {
     record.val_loss = evaluate_once();
     record.perplexity = std::exp(*record.val_loss);

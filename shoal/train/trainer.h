@@ -64,6 +64,7 @@ class Trainer {
   void resume(const state::Checkpoint& checkpoint);
   StepFigures take_step();
   metrics::Record record_of(const StepFigures& figures);
+  void measure_peak();
   void evaluate_into(metrics::Record& record, metrics::Sinks& sinks);
   void save(metrics::Sinks& sinks);
   [[nodiscard]] bool due(int64_t every) const { return every > 0 && step_ % every == 0; }

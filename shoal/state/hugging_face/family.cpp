@@ -10,7 +10,7 @@ using namespace config;  // NOLINT(google-build-using-namespace): this file is a
 bool is_gpt2(const ModelConfig& c) {
   return c.positions == Positions::kLearned && c.norm == NormKind::kLayer &&
          c.norm_place == NormPlace::kBefore && c.qk_norm == QkNorm::kNone &&
-         c.activation != Activation::kSwiglu && c.bias == BiasOn::kAll &&
+         c.activation != Activation::kSwiglu && c.bias != BiasOn::kQkv &&
          c.num_kv_heads() == c.heads && c.features_per_head() * c.heads == c.width;
 }
 
@@ -37,7 +37,8 @@ Family family_of(const ModelConfig& c) {
   }
   throw UsageError(
       "no family of Hugging Face's has this model's combination of positions, norm, norm_place, "
-      "qk_norm, activation, bias and heads: GPT-2 is learned, layer, before, none, gelu, all; "
+      "qk_norm, activation, bias and heads: GPT-2 is learned, layer, before, none, gelu, all or "
+      "none; "
       "Llama, "
       "OLMo, OLMo 2 and Qwen are rotary with swiglu (configs/ has one of each)");
 }

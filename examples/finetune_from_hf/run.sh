@@ -1,0 +1,17 @@
+#!/bin/bash
+# Goes on training a model of Hugging Face's on a text, and gives it back in the same form:
+#
+#   examples/finetune_from_hf/run.sh MODEL TOKENIZER TEXT DIRECTORY [--set key=value ...]
+#
+# MODEL is a directory with config.json and model.safetensors; its shape, not the config's, is what is trained.
+set -euo pipefail
+shoal=$(realpath "${SHOAL:-$(dirname "$0")/../../build/release/shoal}")
+model=$(realpath "$1")
+tokenizer=$(realpath "$2")
+text=$(realpath "$3")
+mkdir -p "$4" && cd "$4"
+
+"$shoal" prepare --input "$text" --tokenizer "$tokenizer" --output tokens --validation tail:0.1
+"$shoal" train --set train.init_from="$model" --set run.name=finetuned --set 'data.sources=[tokens]' \
+  --set optimizer.lr=1e-4 --set optimizer.warmup=10 --set train.steps=100 "${@:5}"
+"$shoal" checkpoint export runs/finetuned --output finetuned

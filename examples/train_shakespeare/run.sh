@@ -1,0 +1,16 @@
+#!/bin/bash
+# From a text to a sample of one's own in three commands:
+#
+#   examples/train_shakespeare/run.sh TEXT DIRECTORY [--set key=value ...]
+#
+# Any text will do. Letters are bytes here, so nothing has to be learned before.
+set -euo pipefail
+shoal=${SHOAL:-$(dirname "$0")/../../build/release/shoal}
+config=$(realpath "$(dirname "$0")/../../configs/shakespeare.yaml")
+text=$(realpath "$1")
+shoal=$(realpath "$shoal")
+mkdir -p "$2" && cd "$2"
+
+"$shoal" prepare --input "$text" --tokenizer byte --output tokens --validation tail:0.1
+"$shoal" train "$config" "${@:3}"
+"$shoal" generate runs/shakespeare --tokenizer byte --prompt "ROMEO:" --max-new-tokens 50
