@@ -56,7 +56,7 @@ OpenedModel open_hugging_face(const fs::path& directory) {
                      .decoder = std::make_unique<model::Decoder>(config, builder),
                      .tokenizer = std::nullopt,
                      .end_ids = end_ids_of(directory)};
-  opened.decoder->materialize({});
+  opened.decoder->materialize({.for_training = false});
   checkpoint::load_hugging_face(directory, *opened.decoder);
   if (fs::exists(directory / kTokenizerFile)) opened.tokenizer = directory / kTokenizerFile;
   return opened;

@@ -100,8 +100,9 @@ void UnitWeights::materialize(const Materials& materials) {
   lay_out();
   const auto options = at::TensorOptions().device(materials.device);
   flat_weight_ = at::zeros({elements_}, options.dtype(materials.dtype));
-  flat_gradient_ = at::zeros({elements_}, options.dtype(materials.gradient_dtype));
   weights_ = views_of(flat_weight_);
+  if (!materials.for_training) return;
+  flat_gradient_ = at::zeros({elements_}, options.dtype(materials.gradient_dtype));
   gradients_ = views_of(flat_gradient_);
   written_.assign(specs_.size(), false);
   initialize(materials.seed);
