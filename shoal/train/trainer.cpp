@@ -183,10 +183,15 @@ metrics::Record Trainer::record_of(const StepFigures& figures) {
   if (first) {
     record.startup_seconds = seconds_since(hooks_.process_began);
     recent_dt_ = 0;
-    peak_ =
-        measured_peak(decoder_->units().front()->weights().flat_weight().scalar_type(), device_);
+    measure_peak();
   }
   return record;
+}
+
+// Again now and then: others may have had the machine the first time.
+void Trainer::measure_peak() {
+  const at::ScalarType type = decoder_->units().front()->weights().flat_weight().scalar_type();
+  peak_ = std::max(peak_, measured_peak(type, device_));
 }
 
 double Trainer::evaluate_once() {

@@ -103,7 +103,7 @@ TEST_P(HeadLoss, IsTheSameWithoutAGradient) {
 
 TEST_P(HeadLoss, ScalesTheGradientAloneWhenAsked) {
   Targets scaled = targets_;
-  scaled.gradient_scale = 1024;  // a power of two changes no digit
+  scaled.gradient_scale = at::full({}, 1024.0f);  // a power of two changes no digit
   const Result expected = ours(at::kFloat, targets_);
   const Result found = ours(at::kFloat, scaled);
   EXPECT_TRUE(found.loss.equal(expected.loss));

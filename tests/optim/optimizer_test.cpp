@@ -49,7 +49,12 @@ at::Tensor a_loss() { return at::scalar_tensor(2.5, at::kFloat); }
 
 std::map<std::string, at::Tensor> state_of(const Optimizer& optimizer) {
   std::map<std::string, at::Tensor> state;
-  for (const StateTensor& entry : optimizer.state()) state[entry.name] = entry.tensor.clone();
+  for (const NamedTensor& entry : optimizer.other_state()) state[entry.name] = entry.tensor.clone();
+  for (const UnitState& unit : optimizer.unit_states()) {
+    state[unit.name + ".master"] = unit.master.clone();
+    state[unit.name + ".mean"] = unit.mean.clone();
+    state[unit.name + ".mean_square"] = unit.mean_square.clone();
+  }
   return state;
 }
 
@@ -147,7 +152,7 @@ TEST(HalfPrecision, TakesUpWeightsThatWereSetFromElsewhere) {
   const Weights half(at::kBFloat16);
   Optimizer optimizer(plain_config(), {half.unit});
   half.unit.weight.mul_(2);
-  optimizer.refresh_masters();
+  optimizer.masters_from_weights();
   EXPECT_TRUE(state_of(optimizer).at("blocks.0.master").equal(half.unit.weight.to(at::kFloat)));
 }
 
