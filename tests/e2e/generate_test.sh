@@ -85,7 +85,7 @@ refuse() {  # CODE PATTERN ARGUMENTS...
 }
 refuse 2 'there is no prompt: give --prompt' "${generate[@]}"
 refuse 2 "'$scratch/none' is no model: there is no such directory" "$shoal" generate "$scratch/none" --prompt x
-refuse 2 'is no model: there is no config.json in it' "$shoal" generate "$scratch/letter_ids" --prompt x
+refuse 2 'is no model: there is neither a config.json nor a checkpoint in it' "$shoal" generate "$scratch/letter_ids" --prompt x
 refuse 2 'there is no tokenizer.json in .*: name one with --tokenizer' "$shoal" generate "$model" --prompt x
 refuse 2 'the tokenizer gives token 122, but the model knows only 61' "$shoal" generate "$model" --tokenizer byte --prompt z
 refuse 2 'the prompt is empty' "${generate[@]}" --prompt ''
