@@ -1,0 +1,60 @@
+// head_case.h -- a head with random activations before it and its loss behind it: as one function, and as
+// a model of plain operators has it. For what both cost.
+#pragma once
+
+#include <cstdint>
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include "shoal/model/functions/head_loss.h"
+
+#include "tests/support/random_tensors.h"
+
+namespace shoal::tests {
+
+struct HeadCase {
+  model::UnitWeights unit{"head"};
+  model::Weight weight;
+  at::Tensor x;
+  model::Targets targets;
+
+  HeadCase(int64_t rows, int64_t classes, int64_t width, at::ScalarType dtype)
+      : weight(unit.declare({.name = "head.scores.weight",
+                             .shape = {classes, width},
+                             .init = model::Init::normal(0.02)})),
+        x(random_numbers("x", {rows, width}, dtype)),
+        targets{.classes = random_classes("classes", {rows}, classes),
+                .scale = 1.0 / static_cast<double>(rows)} {
+    unit.materialize({.dtype = dtype});
+  }
+
+  // Forward and backward. The loss.
+  at::Tensor by_one_function(int64_t rows_at_once) {
+    unit.open_gradients();
+    const at::Tensor leaf = x.detach().requires_grad_(true);
+    const at::Tensor loss = head_loss(leaf, weight, targets, rows_at_once);
+    torch::autograd::backward({loss});
+    return loss.detach();
+  }
+
+  // The scores of a model are there until its backward pass is over; a loss is taken in fp32.
+  [[nodiscard]] at::Tensor by_plain_operators() const {
+    const at::Tensor leaf = x.detach().requires_grad_(true);
+    const at::Tensor matrix = weight.value().detach().requires_grad_(true);
+    const at::Tensor scores = at::linear(leaf, matrix);
+    const at::Tensor loss = at::cross_entropy_loss(scores.to(at::kFloat), targets.classes);
+    torch::autograd::backward({loss});
+    return loss.detach();
+  }
+
+  // What no implementation can do without: the products and the tensors they fill. The gradient of the
+  // matrix is there before, as a unit has it.
+  void multiply_only(at::Tensor& dweight) const {
+    const at::Tensor scores = at::mm(x, weight.value().t());
+    const at::Tensor dx = at::mm(scores, weight.value());
+    at::mm_out(dweight, scores.t(), x);
+  }
+};
+
+}  // namespace shoal::tests

@@ -1,0 +1,64 @@
+// What the head's loss takes of memory beside plain operators, counted to the byte.
+// bench/head_loss_bench.cpp has the same at the size of a real model.
+
+#include <ATen/Parallel.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/model/head_case.h"
+#include "tests/support/counting_allocator.h"
+
+namespace shoal::model {
+namespace {
+
+using namespace tests;
+
+constexpr int64_t kRows = 509;
+constexpr int64_t kClasses = 4099;
+constexpr int64_t kWidth = 24;
+
+TEST(CountingAllocator, CountsWhatThereIsAndWhatThereWasAtMost) {
+  CountingAllocator& memory = CountingAllocator::installed();
+  const int64_t before = memory.current();
+  const int64_t peak = memory.peak_of([] {
+    const at::Tensor kept = at::empty({101}, at::kFloat);
+    { const at::Tensor passing = at::empty({1001}, at::kFloat); }
+    const at::Tensor after = at::empty({11}, at::kDouble);
+  });
+  EXPECT_EQ(peak, 4 * (101 + 1001));
+  EXPECT_EQ(memory.current(), before);
+  const at::Tensor aligned = at::empty({3}, at::kChar);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(aligned.data_ptr()) % 64, 0U);
+  EXPECT_EQ(memory.current(), before + 3);
+}
+
+class HeadMemory : public ::testing::TestWithParam<at::ScalarType> {};
+
+INSTANTIATE_TEST_SUITE_P(All,
+                         HeadMemory,
+                         ::testing::Values(at::kFloat, at::kBFloat16),
+                         [](const auto& one) { return std::string(c10::toString(one.param)); });
+
+TEST_P(HeadMemory, IsAThirdOfThatOfPlainOperatorsAndATenthInPieces) {
+  at::set_num_threads(1);  // each has some scores of its own at hand
+  CountingAllocator& memory = CountingAllocator::installed();
+  HeadCase head(kRows, kClasses, kWidth, GetParam());
+  // Plain operators make the matrix's gradient anew, a unit has it already: counted with both.
+  const auto gradient = static_cast<int64_t>(head.unit.flat_gradient().nbytes());
+  const auto ours = [&](int64_t rows_at_once) {
+    return memory.peak_of([&] { head.by_one_function(rows_at_once); }) + gradient;
+  };
+  const auto plain = static_cast<double>(memory.peak_of([&] { (void)head.by_plain_operators(); }));
+  const int64_t whole = ours(0);
+  const int64_t pieces = ours(29);
+  EXPECT_LT(static_cast<double>(whole) / plain, 1.0 / 3);
+  EXPECT_LT(static_cast<double>(pieces) / plain, 1.0 / 10);
+  EXPECT_EQ(ours(0), whole);
+  // The scores are there once, in the model's type.
+  const int64_t scores = kRows * kClasses * static_cast<int64_t>(c10::elementSize(GetParam()));
+  EXPECT_GE(whole, scores);
+  EXPECT_LT(whole, 2 * scores);
+}
+
+}  // namespace
+}  // namespace shoal::model
