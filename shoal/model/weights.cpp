@@ -1,5 +1,6 @@
 #include "shoal/model/weights.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include <ATen/ATen.h>
@@ -30,6 +31,22 @@ void fill_normal(const WeightSpec& spec, const Box& box, const Random& random, f
     const int64_t first = (box.first_row + row) * spec.columns() + box.first_column;
     random.fill_normal({out + row * box.columns, static_cast<size_t>(box.columns)},
                        static_cast<uint64_t>(first));
+  }
+}
+
+// sum = or += left right, where only the sum is wide. A few rows at a time: the product and what an
+// addition of two types makes of it stay small.
+void add_narrow_product(const at::Tensor& sum,
+                        const at::Tensor& left,
+                        const at::Tensor& right,
+                        bool first) {
+  constexpr int64_t kElements = 1 << 22;
+  const int64_t step = std::clamp<int64_t>(kElements / sum.size(1), 1, sum.size(0));
+  for (int64_t row = 0; row < sum.size(0); row += step) {
+    const int64_t rows = std::min(step, sum.size(0) - row);
+    const at::Tensor product = at::mm(left.narrow(0, row, rows), right);
+    const at::Tensor part = sum.narrow(0, row, rows);
+    first ? part.copy_(product) : part.add_(product);
   }
 }
 
@@ -160,8 +177,7 @@ void UnitWeights::multiply_into(size_t index, const at::Tensor& left, const at::
   at::Tensor sum = gradients_[index];
   const bool first = first_write(index);
   if (left.scalar_type() != sum.scalar_type()) {  // no operator adds bf16 products to fp32
-    const at::Tensor product = at::mm(left.t(), right);
-    first ? sum.copy_(product) : sum.add_(product);
+    add_narrow_product(sum, left.t(), right, first);
   } else if (first) {
     at::mm_out(sum, left.t(), right);
   } else {

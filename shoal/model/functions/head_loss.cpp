@@ -3,41 +3,61 @@
 #include <algorithm>
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include "shoal/model/functions/recording.h"
 
 namespace shoal::model {
 namespace {
 
-// Rows whose scores are in fp32 at a time: with 50,000 classes they still fit a cache.
-constexpr int64_t kSoftmaxRows = 32;
+// Scores that a thread works on at a time: its core's cache holds them from one operator to the next.
+constexpr int64_t kScoresOfThread = 1 << 18;
 
 at::ScalarType wide_type(const at::Tensor& x) {
   return x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
-// The sum of the cross-entropies of `scores`. With `gradient` the scores become its gradient.
+// The cross-entropies of some rows of scores, which become their gradient. A chain of plain operators in
+// place: they run at the speed of the cache, which at::log_softmax does not.
+at::Tensor cross_entropies(const at::Tensor& scores,
+                           const at::Tensor& classes,
+                           const at::Tensor& counts,
+                           bool gradient) {
+  scores.sub_(scores.amax(1, /*keepdim=*/true));
+  const at::Tensor chosen = scores.gather(1, classes);
+  const at::Tensor sums = scores.exp_().sum(1, /*keepdim=*/true);
+  if (gradient) {
+    scores.mul_(counts.defined() ? counts / sums : sums.reciprocal());
+    scores.scatter_add_(1, classes, counts.defined() ? counts.neg() : at::full_like(sums, -1));
+  }
+  at::Tensor losses = sums.log().sub_(chosen);
+  return counts.defined() ? losses.mul_(counts) : losses;
+}
+
+// The sum of the cross-entropies of `scores`, which are gone after. With `gradient` they become it.
 at::Tensor cross_entropy(const at::Tensor& scores,
                          const at::Tensor& classes,
                          const at::Tensor& counted,
                          bool gradient) {
-  at::Tensor sum = at::zeros({}, scores.options().dtype(wide_type(scores)));
-  for (int64_t first = 0; first < scores.size(0); first += kSoftmaxRows) {
-    const int64_t count = std::min(kSoftmaxRows, scores.size(0) - first);
+  const at::TensorOptions wide = scores.options().dtype(wide_type(scores));
+  const int64_t step = std::clamp<int64_t>(kScoresOfThread * at::get_num_threads() / scores.size(1),
+                                           1, scores.size(0));
+  const bool narrow = scores.scalar_type() != wide_type(scores);
+  const at::Tensor buffer = narrow ? at::empty({step, scores.size(1)}, wide) : at::Tensor();
+  // One sum at the end: the number of threads does not change its bits.
+  const at::Tensor losses = at::empty({scores.size(0), 1}, wide);
+  for (int64_t first = 0; first < scores.size(0); first += step) {
+    const int64_t count = std::min(step, scores.size(0) - first);
     const at::Tensor rows = scores.narrow(0, first, count);
-    const at::Tensor chosen = classes.narrow(0, first, count).unsqueeze(1);
-    at::Tensor logs = at::log_softmax(rows, 1, wide_type(scores));
-    at::Tensor losses = logs.gather(1, chosen);
+    const at::Tensor work = narrow ? buffer.narrow(0, 0, count).copy_(rows) : rows;
     const at::Tensor counts =
-        counted.defined() ? counted.narrow(0, first, count).unsqueeze(1).to(losses.scalar_type())
-                          : at::Tensor();
-    sum.sub_(counts.defined() ? at::dot(losses.squeeze(1), counts.squeeze(1)) : losses.sum());
-    if (!gradient) continue;
-    logs.exp_().scatter_add_(1, chosen, at::full_like(losses, -1));
-    if (counts.defined()) logs.mul_(counts);
-    rows.copy_(logs);
+        counted.defined() ? counted.narrow(0, first, count).unsqueeze(1).to(wide) : at::Tensor();
+    losses.narrow(0, first, count)
+        .copy_(
+            cross_entropies(work, classes.narrow(0, first, count).unsqueeze(1), counts, gradient));
+    if (narrow && gradient) rows.copy_(work);
   }
-  return sum;
+  return losses.sum();
 }
 
 }  // namespace
