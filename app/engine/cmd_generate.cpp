@@ -33,6 +33,7 @@ struct Words {
   std::optional<std::string> prompts;
   bool added = false;
   int max_new_tokens = 100;
+  bool slide = false;
   int top_k = 0;
   generate::SamplingOptions sampling;
   int seed = 0;
@@ -52,6 +53,7 @@ class Writer {
         added_(words.added ? data::AddedIn::kAsTokens : data::AddedIn::kAsText),
         options_{.sampling = words.sampling,
                  .max_new_tokens = words.max_new_tokens,
+                 .slide = words.slide,
                  .stop_ids = model_.end_ids,
                  .stop_texts = words.stops} {}
 
@@ -144,6 +146,7 @@ void add_options(Arguments& command, Words& words) {
   command.flag("--added", words.added, "added tokens such as <|endoftext|> in prompts are tokens");
   command.option("--max-new-tokens", words.max_new_tokens, "where it ends at the latest",
                  {.shown = "N", .range = {{1, INT_MAX}}});
+  command.flag("--slide", words.slide, "when the context is full, forget its first half and go on");
   command.option("--temperature", words.sampling.temperature,
                  "scores are divided by it; 0: always the likeliest token", {.shown = "X"});
   command.option("--top-k", words.top_k, "only the N likeliest tokens; 0: all",

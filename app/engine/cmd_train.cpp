@@ -75,7 +75,7 @@ std::function<std::string(const model::Decoder&)> sampler_for(const config::RunC
   data::Encoder(tokenizer).encode(config.train.sample_prompt, prompt);
   return [tokenizer, prompt, tokens = config.train.sample_tokens,
           seed = config.run.seed](const model::Decoder& decoder) {
-    generate::GenerateOptions options{.max_new_tokens = tokens};
+    generate::GenerateOptions options{.max_new_tokens = tokens, .slide = true};
     options.sampling.seed = seed;
     return generate::Generator(decoder, tokenizer).run(prompt, options).text;
   };

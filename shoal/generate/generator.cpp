@@ -1,6 +1,7 @@
 #include "shoal/generate/generator.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <ATen/ATen.h>
 
@@ -60,10 +61,10 @@ Generation Generator::run(std::span<const TokenId> prompt, const GenerateOptions
   TextStream text(options.stop_texts, options.show);
   std::vector<TokenId> all(prompt.begin(), prompt.end());
   const auto begun = static_cast<int64_t>(prompt.size());
-  Continuation continuation(decoder_,
-                            std::min(context - begun, options.max_new_tokens - 1) + begun);
+  std::optional<Continuation> continuation;
+  continuation.emplace(decoder_, std::min(context - begun, options.max_new_tokens - 1) + begun);
   Generation made;
-  at::Tensor scores = continuation.append(prompt);
+  at::Tensor scores = continuation->append(prompt);
   while (true) {
     const TokenId id = choose(sampler, scores, all);
     made.ids.push_back(id);
@@ -76,8 +77,15 @@ Generation Generator::run(std::span<const TokenId> prompt, const GenerateOptions
     made.stopped_by = StoppedBy::kCount;
     if (static_cast<int64_t>(made.ids.size()) == options.max_new_tokens) break;
     made.stopped_by = StoppedBy::kContext;
-    if (continuation.length() == context) break;
-    scores = continuation.append({&id, 1});
+    if (continuation->length() < context) {
+      scores = continuation->append({&id, 1});
+    } else if (options.slide) {
+      const auto kept = static_cast<size_t>((context + 1) / 2);
+      continuation.emplace(decoder_, context);
+      scores = continuation->append(std::span<const TokenId>(all).last(kept));
+    } else {
+      break;
+    }
   }
   text.finish();
   made.text = text.text();

@@ -34,6 +34,7 @@ std::string_view stop_name(StoppedBy reason);  // "token", "text", "count", "con
 struct GenerateOptions {
   SamplingOptions sampling = {};
   int64_t max_new_tokens = 100;
+  bool slide = false;  // when the context is full: forget its first half and go on
   std::vector<data::TokenId> stop_ids = {};
   std::vector<std::string> stop_texts = {};              // also where tokens cut them
   std::function<void(std::string_view)> show = nullptr;  // each new piece of text: whole characters

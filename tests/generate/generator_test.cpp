@@ -113,6 +113,22 @@ TEST_F(GptTwo, StopsWhenTheContextIsFull) {
   EXPECT_EQ(run({.max_new_tokens = 1}).ids.size(), 1U);
 }
 
+TEST_F(GptTwo, SlidesOnFromTheLastHalfOfAFullContext) {
+  const std::vector<TokenId> until_full = run({.max_new_tokens = 100}).ids;
+  const std::vector<TokenId> slid = run({.max_new_tokens = 40, .slide = true}).ids;
+  ASSERT_EQ(slid.size(), 40U);
+  EXPECT_TRUE(std::equal(until_full.begin(), until_full.end(), slid.begin()));
+  // Greedy: what follows is what a new run says behind the last 16 tokens.
+  std::vector<TokenId> all = prompt_;
+  all.insert(all.end(), until_full.begin(), until_full.end());
+  const std::vector<TokenId> after = generator_
+                                         .run(std::span<const TokenId>(all).last(16),
+                                              {.sampling = {.temperature = 0}, .max_new_tokens = 3})
+                                         .ids;
+  EXPECT_TRUE(std::equal(after.begin(), after.end(),
+                         slid.begin() + static_cast<std::ptrdiff_t>(until_full.size())));
+}
+
 TEST_F(GptTwo, StopsAtATokenOrAText) {
   std::string shown;
   const auto show = [&](std::string_view piece) { shown += piece; };
