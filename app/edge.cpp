@@ -99,6 +99,10 @@ int finish_output(int code) {
   errno = 0;
   std::cout.flush();
   if (std::cout) return code;
+  if (errno == 0) {  // an earlier write failed, and its reason is gone: a byte more meets it again
+    std::cout.clear();
+    (std::cout << '\n').flush();
+  }
   if (errno == EPIPE) return kSignalExitBase + SIGPIPE;  // `shoal ... | head` has seen enough
   return report(ExitCode::kData, "error",
                 format("cannot write to standard output: {}",
