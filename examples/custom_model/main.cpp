@@ -34,7 +34,6 @@ shoal::model::Pass counting(const shoal::model::Decoder& decoder, int64_t first)
 
 int main() try {
   using namespace shoal;
-
   config::ModelConfig shape;
   shape.layers = 2, shape.width = 32, shape.heads = 4, shape.kv_heads = 2, shape.hidden = 48;
   shape.context = kLength, shape.vocab_size = kNumbers, shape.tied = false;
