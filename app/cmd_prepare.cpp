@@ -139,9 +139,7 @@ class Meter {
  public:
   explicit Meter(const Progress& progress) : progress_(progress) {}
 
-  [[nodiscard]] double seconds() const {
-    return std::chrono::duration<double>(Clock::now() - began_).count();
-  }
+  [[nodiscard]] double seconds() const { return seconds_since(began_); }
 
   [[nodiscard]] double bytes_per_second() const {
     return static_cast<double>(progress_.bytes_done - progress_.bytes_found_done) / seconds();

@@ -1,11 +1,16 @@
 #include "app/tokenizer_choice.h"
 
-#include <vector>
-
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
 
 namespace shoal::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTokenizerFile = "tokenizer.json";
+
+}  // namespace
 
 void add_tokenizer_choice(Arguments& arguments,
                           TokenizerChoice& choice,
@@ -25,21 +30,20 @@ std::shared_ptr<const data::Tokenizer> read_chosen(const TokenizerChoice& choice
   return data::read_tokenizer(choice.path, pattern_option(*choice.pattern));
 }
 
-void keep_tokenizer(const std::filesystem::path& path, const std::filesystem::path& directory) {
-  namespace fs = std::filesystem;
+std::vector<fs::path> tokenizer_files(const fs::path& path) {
+  if (path.extension() == ".json") return {path};
+  if (!fs::is_directory(path)) return {};
+  if (fs::exists(path / kTokenizerFile)) return {path / kTokenizerFile};
+  if (fs::exists(path / "encoder.json")) return {path / "encoder.json", path / "vocab.bpe"};
+  return {};
+}
+
+void keep_tokenizer(const fs::path& path, const fs::path& directory) {
   constexpr size_t kMaxBytes = size_t{1} << 30;
-  const fs::path home = fs::is_directory(path) ? path : path.parent_path();
-  std::vector<std::string> names;
-  if (path.extension() == ".json" ||
-      (fs::is_directory(path) && fs::exists(home / "tokenizer.json"))) {
-    names = {"tokenizer.json"};
-  } else if (fs::exists(home / "encoder.json") && fs::is_directory(path)) {
-    names = {"encoder.json", "vocab.bpe"};
-  }
-  for (const std::string& name : names) {
-    const fs::path from = path.extension() == ".json" ? path : home / name;
+  const std::vector<fs::path> files = tokenizer_files(path);
+  for (const fs::path& from : files) {
     const std::string content = read_file(from, kMaxBytes);
-    const fs::path to = directory / name;
+    const fs::path to = directory / (files.size() == 1 ? kTokenizerFile : from.filename());
     if (!fs::exists(to) || read_file(to, kMaxBytes) != content) write_file_atomically(to, content);
   }
 }

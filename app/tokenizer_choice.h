@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "shoal/data/tokenizer/tokenizer.h"
 
@@ -24,9 +25,12 @@ void add_tokenizer_choice(Arguments& arguments,
 
 std::shared_ptr<const data::Tokenizer> read_chosen(const TokenizerChoice& choice);
 
-// Puts a copy of the tokenizer's files where read_tokenizer(directory) finds them: a model and its
-// tokenizer belong together. Not of .tiktoken, which does not say its pattern, nor of `byte`, which has
-// no file.
+// The files that read_tokenizer(path) reads, where they say all there is to know: not a .tiktoken, which
+// does not tell its pattern, nor `byte`, which has none.
+std::vector<std::filesystem::path> tokenizer_files(const std::filesystem::path& path);
+
+// Puts copies of them where read_tokenizer(directory) finds them: a model and its tokenizer belong
+// together.
 void keep_tokenizer(const std::filesystem::path& path, const std::filesystem::path& directory);
 
 // What --pattern names. UsageError when it is no pattern of a BPE.

@@ -99,7 +99,7 @@ void train(const TrainTokenizerOptions& options) {
   const data::CountOptions counting{
       .pattern = pattern_of(options), .separators = options.added, .threads = options.threads};
   const auto began = Clock::now();
-  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - began).count(); };
+  const auto seconds = [&] { return seconds_since(began); };
   FileChunks chunks(options.files, options.added);
   const data::PieceCounts counts = data::count_pieces(counting, [&] { return chunks.next(); });
   const double counted = seconds();

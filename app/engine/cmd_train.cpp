@@ -32,7 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // A step's tensors come back with every step. Left to itself the allocator gives large ones back to the
-// kernel and gets them anew, which costs a third of the time.
+// kernel and gets them anew, page by page.
 void keep_freed_memory() {
   ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
   ::mallopt(M_TRIM_THRESHOLD, -1);
@@ -47,7 +47,7 @@ void set_threads(const Job& job) {
 
 fs::path make_run_directory(const config::RunConfig& config) {
   const fs::path directory = fs::path(config.run.directory) / config.run.name;
-  if (config.train.init_from != "resume" &&
+  if (config.train.init_from != config::kFromResume &&
       !state::checkpoints_in(directory / "checkpoints").empty())
     throw UsageError(
         format("{} holds checkpoints of a run: go on with it by --set "
@@ -65,12 +65,10 @@ void describe_run(const Job& job, const config::RunConfig& config, const fs::pat
 
 // What the model makes of train.sample_prompt, at each evaluation; nothing without a tokenizer.
 std::function<std::string(const model::Decoder&)> sampler_for(const config::RunConfig& config) {
-  const fs::path home =
-      fs::path(config.data.sources.empty() ? std::string() : config.data.sources.front());
-  const bool has_tokenizer =
-      fs::exists(home / "tokenizer.json") || fs::exists(home / "encoder.json");
-  if (config.train.sample_tokens == 0 || !has_tokenizer) return nullptr;
-  const auto tokenizer = data::read_tokenizer(home);
+  if (config.train.sample_tokens == 0 || config.data.sources.empty() ||
+      tokenizer_files(config.data.sources.front()).empty())
+    return nullptr;
+  const auto tokenizer = data::read_tokenizer(config.data.sources.front());
   std::vector<data::TokenId> prompt;
   data::Encoder(tokenizer).encode(config.train.sample_prompt, prompt);
   return [tokenizer, prompt, tokens = config.train.sample_tokens,

@@ -1,12 +1,12 @@
 #include "app/engine/data_parallel_check.h"
 
-#include <chrono>
 #include <vector>
 
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
 #include "shoal/core/random.h"
+#include "shoal/core/units.h"
 
 namespace shoal::app {
 namespace {
@@ -80,7 +80,7 @@ Samples samples_of(uint64_t seed, int step, int64_t first, int64_t count, at::De
 }  // namespace
 
 DataParallelResult check_data_parallel(comm::World& world, comm::Group& group, uint64_t seed) {
-  const auto began = std::chrono::steady_clock::now();
+  const auto began = Clock::now();
   const at::Device device(world.device() == at::kCUDA ? at::Device(at::kCUDA)
                                                       : at::Device(at::kCPU));
   Network together(seed, device);
@@ -104,7 +104,7 @@ DataParallelResult check_data_parallel(comm::World& world, comm::Group& group, u
   const at::Tensor difference = (together.flat() - alone.flat()).abs().max().to(at::kCPU).view({1});
   world.control().all_reduce(difference, comm::Reduce::kMax, "doctor difference");
   result.max_difference = difference.item<double>();
-  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  result.seconds = seconds_since(began);
   return result;
 }
 

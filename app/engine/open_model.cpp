@@ -15,8 +15,8 @@ namespace fs = std::filesystem;
 using data::TokenId;
 
 constexpr const char* kGenerationConfig = "generation_config.json";
-constexpr const char* kTokenizerFile = "tokenizer.json";
 constexpr size_t kMaxConfigBytes = size_t{1} << 20;
+const model::Materials kToBeLoaded{.gradients = false, .new_values = false};
 
 // "eos_token_id": a number or several; nothing when the file does not say.
 std::optional<std::vector<TokenId>> end_ids_in(const fs::path& file) {
@@ -56,9 +56,9 @@ OpenedModel open_hugging_face(const fs::path& directory) {
                      .decoder = std::make_unique<model::Decoder>(config, builder),
                      .tokenizer = std::nullopt,
                      .end_ids = end_ids_of(directory)};
-  opened.decoder->materialize({.for_training = false});
+  opened.decoder->materialize(kToBeLoaded);
   checkpoint::load_hugging_face(directory, *opened.decoder);
-  if (fs::exists(directory / kTokenizerFile)) opened.tokenizer = directory / kTokenizerFile;
+  if (!tokenizer_files(directory).empty()) opened.tokenizer = directory;
   return opened;
 }
 
@@ -80,13 +80,9 @@ OpenedModel open_checkpoint(const fs::path& path, const fs::path& run) {
                      .decoder = std::make_unique<model::Decoder>(config_in(checkpoint), builder),
                      .tokenizer = std::nullopt,
                      .end_ids = {}};
-  opened.decoder->materialize({});
+  opened.decoder->materialize(kToBeLoaded);
   checkpoint::load_weights(checkpoint, *opened.decoder);
-  if (fs::exists(run / kTokenizerFile)) {
-    opened.tokenizer = run / kTokenizerFile;
-  } else if (fs::exists(run / "encoder.json")) {
-    opened.tokenizer = run;
-  }
+  if (!tokenizer_files(run).empty()) opened.tokenizer = run;
   return opened;
 }
 

@@ -31,6 +31,10 @@ inline constexpr std::array kNames<DeviceKind> = {Named{"auto", DeviceKind::kAut
                                                   Named{"cpu", DeviceKind::kCpu},
                                                   Named{"cuda", DeviceKind::kCuda}};
 
+// What init_from says beside a directory.
+constexpr const char* kFromScratch = "scratch";
+constexpr const char* kFromResume = "resume";
+
 struct TrainConfig {
   int64_t steps = 1000;
   int64_t batch = 16;
@@ -39,7 +43,7 @@ struct TrainConfig {
   Recompute recompute = Recompute::kNone;
   DeviceKind device = DeviceKind::kAuto;
   std::optional<int> threads = std::nullopt;
-  std::string init_from = "scratch";
+  std::string init_from = kFromScratch;
   bool eval_only = false;
   int64_t log_every = 10;
   int64_t eval_every = 250;

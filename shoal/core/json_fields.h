@@ -17,6 +17,8 @@
 
 #include <simdjson.h>
 
+#include "shoal/core/error.h"
+
 namespace shoal::json {
 
 using simdjson::dom::element;
@@ -61,5 +63,15 @@ class Fields {
   std::string path_;
   std::map<std::string, element, std::less<>> fields_;
 };
+
+// What `read` gives. A DataError of it begins with the name of the file it was about.
+template <class Read>
+auto named(const std::string& name, Read&& read) {
+  try {
+    return read();
+  } catch (const DataError& error) {
+    throw DataError(format("{}: {}", name, error.what()));
+  }
+}
 
 }  // namespace shoal::json

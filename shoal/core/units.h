@@ -18,6 +18,10 @@ namespace shoal {
 using Duration = std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;  // the only clock that deadlines are measured with
 
+inline double seconds_since(Clock::time_point began) {
+  return std::chrono::duration<double>(Clock::now() - began).count();
+}
+
 // B, kB MB GB TB PB (powers of 1000), KiB MiB GiB TiB PiB (powers of 1024); no unit means bytes.
 std::optional<int64_t> parse_bytes(std::string_view text);
 std::string format_bytes(int64_t bytes);

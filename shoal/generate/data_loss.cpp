@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 
 #include "shoal/core/error.h"
+#include "shoal/feed/pass_over.h"
 
 namespace shoal::generate {
 namespace {
@@ -25,13 +26,6 @@ void check(const model::Decoder& decoder, const data::SampleStream& stream) {
                             stream.sequence_length(), config.context));
 }
 
-// Documents of the first rows, which have `tokens` tokens together.
-std::vector<uint32_t> first_documents(const std::vector<uint32_t>& lengths, int64_t tokens) {
-  std::vector<uint32_t> first;
-  for (int64_t sum = 0; sum < tokens; sum += first.back()) first.push_back(lengths[first.size()]);
-  return first;
-}
-
 }  // namespace
 
 DataEvaluation::DataEvaluation(const model::Decoder& decoder,
@@ -40,7 +34,6 @@ DataEvaluation::DataEvaluation(const model::Decoder& decoder,
     : decoder_(decoder),
       options_(options),
       samples_(stream->source(0).samples_per_epoch()),
-      length_(stream->sequence_length()),
       feed_(stream, {.global_batch = options.batch}, {.device = device_of(decoder)}) {
   check(decoder, *stream);
 }
@@ -52,19 +45,9 @@ bool DataEvaluation::next(DataLoss& loss) {
   const feed::TokenBatch batch = feed_.next();
   // The last batch goes on with the second epoch: those rows are left out.
   const auto rows = static_cast<int64_t>(std::min(options_.batch, samples_ - first));
-  const at::Tensor tokens = batch.tokens.narrow(0, 0, rows).to(at::kLong);
-  at::Tensor counted;
-  if (batch.loss_mask.defined()) counted = batch.loss_mask.narrow(0, 0, rows).reshape({-1});
-  model::Pass pass{.tokens = tokens.narrow(1, 0, length_).contiguous(),
-                   .targets = model::Targets{.classes = tokens.narrow(1, 1, length_).reshape({-1}),
-                                             .counted = counted}};
-  if (options_.separate_documents)
-    pass.documents = model::Documents::of_lengths(
-        first_documents(batch.document_lengths, rows * length_), length_);
-  decoder_.place(pass);
+  const model::Pass pass = feed::pass_over(batch, 0, rows, decoder_, options_.separate_documents);
   loss.sum += decoder_.forward(pass).item<double>();
-  const int64_t targets = counted.defined() ? counted.ne(0).sum().item<int64_t>() : rows * length_;
-  loss.targets += static_cast<uint64_t>(targets);
+  loss.targets += static_cast<uint64_t>(feed::targets_of(pass));
   loss.samples += static_cast<uint64_t>(rows);
   return true;
 }

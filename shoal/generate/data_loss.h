@@ -48,7 +48,6 @@ class DataEvaluation {
   const model::Decoder& decoder_;
   DataLossOptions options_;
   uint64_t samples_;
-  int64_t length_;
   feed::Feed feed_;
 };
 

@@ -6,6 +6,7 @@
 
 #include "shoal/core/error.h"
 #include "shoal/model/block.h"
+#include "shoal/model/functions/wide_type.h"
 
 namespace shoal::model {
 namespace {
@@ -118,9 +119,9 @@ void Decoder::materialize(const Materials& materials) {
   for (const auto& unit : units_) unit->weights().materialize(materials);
   if (config_.positions != Positions::kRotary) return;
   // Half precision would put late positions on top of each other.
-  const auto type = materials.dtype == at::kDouble ? at::kDouble : at::kFloat;
-  angles_ = rotary_angles(config_.rotary, config_.features_per_head(), config_.context,
-                          at::TensorOptions().dtype(type).device(materials.device));
+  angles_ =
+      rotary_angles(config_.rotary, config_.features_per_head(), config_.context,
+                    at::TensorOptions().dtype(wide_type(materials.dtype)).device(materials.device));
 }
 
 int64_t Decoder::parameters() const {

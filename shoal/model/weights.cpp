@@ -118,11 +118,11 @@ void UnitWeights::materialize(const Materials& materials) {
   const auto options = at::TensorOptions().device(materials.device);
   flat_weight_ = at::zeros({elements_}, options.dtype(materials.dtype));
   weights_ = views_of(flat_weight_);
-  if (!materials.for_training) return;
+  if (materials.new_values) initialize(materials.seed);
+  if (!materials.gradients) return;
   flat_gradient_ = at::zeros({elements_}, options.dtype(materials.gradient_dtype));
   gradients_ = views_of(flat_gradient_);
   written_.assign(specs_.size(), false);
-  initialize(materials.seed);
 }
 
 void UnitWeights::lay_out() {

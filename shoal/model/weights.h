@@ -84,9 +84,9 @@ struct Materials {
   at::ScalarType gradient_dtype = at::kFloat;  // fp32 below it: sums over micro-batches stay exact
   c10::Device device = c10::Device(c10::kCPU);
   uint64_t seed = 0;
-  // With gradients beside them, and new values. Else zeros, for a model that is loaded to be used: half
-  // the memory, and drawing values that nobody sees takes longer than reading a file.
-  bool for_training = true;
+  bool gradients = true;  // beside the weights; a model that is only used needs none
+  bool new_values =
+      true;  // else zeros: drawing what is then loaded takes longer than reading a file
 };
 
 class UnitWeights {

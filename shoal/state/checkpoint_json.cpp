@@ -209,22 +209,12 @@ CheckpointManifest manifest_from(std::string_view text) {
   return manifest;
 }
 
-// What is wrong with a file begins with its name.
-template <class Read>
-auto named(const std::string& name, Read read) {
-  try {
-    return read();
-  } catch (const DataError& error) {
-    throw DataError(format("{}: {}", name, error.what()));
-  }
-}
-
 }  // namespace
 
 std::string to_json(const PartList& parts) { return "{" + fields_of(parts) + "}\n"; }
 
 PartList part_list_from_json(std::string_view json, const std::string& name) {
-  return named(name, [&] {
+  return json::named(name, [&] {
     const json::Document document(json);
     return parts_from(json::Fields(document.root(), "parts"));
   });
@@ -245,7 +235,7 @@ std::string to_json(const CheckpointManifest& manifest) {
 }
 
 CheckpointManifest manifest_from_json(std::string_view json, const std::string& name) {
-  return named(name, [&] { return manifest_from(json); });
+  return json::named(name, [&] { return manifest_from(json); });
 }
 
 }  // namespace shoal::state

@@ -221,11 +221,7 @@ fs::path unfinished_name(const fs::path& path) {
 }  // namespace
 
 SafetensorsHeader read_safetensors_header(std::string_view file, const std::string& name) {
-  try {
-    return header_from(file);
-  } catch (const DataError& error) {
-    throw DataError(format("{}: {}", name, error.what()));
-  }
+  return json::named(name, [&] { return header_from(file); });
 }
 
 Safetensors::Safetensors(const fs::path& path)

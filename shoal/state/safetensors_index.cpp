@@ -51,11 +51,7 @@ std::string shard_name(size_t index, size_t count) {
 }  // namespace
 
 SafetensorsIndex read_safetensors_index(std::string_view json, const std::string& name) {
-  try {
-    return index_from(json);
-  } catch (const DataError& error) {
-    throw DataError(format("{}: {}", name, error.what()));
-  }
+  return json::named(name, [&] { return index_from(json); });
 }
 
 TensorDirectory::TensorDirectory(const fs::path& path) : path_(path) {

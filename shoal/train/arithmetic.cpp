@@ -7,6 +7,8 @@
 
 #include <ATen/ATen.h>
 
+#include "shoal/core/units.h"
+
 namespace shoal::train {
 
 double operations_per_token(const model::Decoder& decoder, int64_t sequence_length) {
@@ -29,7 +31,6 @@ double operations_per_token(const model::Decoder& decoder, int64_t sequence_leng
 }
 
 double measured_peak(at::ScalarType dtype, c10::Device device) {
-  using Clock = std::chrono::steady_clock;
   constexpr int64_t kSize = 1024;
   constexpr auto kWhile = std::chrono::milliseconds(150);
   const at::NoGradGuard no_grad;
@@ -42,7 +43,7 @@ double measured_peak(at::ScalarType dtype, c10::Device device) {
     const auto start = Clock::now();
     at::mm_out(c, a, b);
     if (!device.is_cpu()) c[0][0].item<double>();  // waits for the device
-    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const double seconds = seconds_since(start);
     best = std::max(best, 2.0 * kSize * kSize * kSize / seconds);
   }
   return best;

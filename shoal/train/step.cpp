@@ -1,18 +1,12 @@
 #include "shoal/train/step.h"
 
-#include <chrono>
-
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "shoal/core/units.h"
+
 namespace shoal::train {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point began) {
-  return std::chrono::duration<double>(Clock::now() - began).count();
-}
 
 // The beginning of a unit's island.
 at::Tensor entered(const at::Tensor& x) { return x.detach().requires_grad_(true); }

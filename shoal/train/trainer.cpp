@@ -24,13 +24,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kScratch = "scratch";
-constexpr const char* kResume = "resume";
-
-double seconds_since(Clock::time_point began) {
-  return std::chrono::duration<double>(Clock::now() - began).count();
-}
-
 BatchOptions batch_options(const config::RunConfig& config) {
   return {.micro_batch = config.train.micro_batch.value_or(0),
           .separate_documents = config.data.separate_documents};
@@ -80,7 +73,7 @@ Trainer::Trainer(config::RunConfig config, fs::path directory, Hooks hooks)
       hooks_(std::move(hooks)),
       device_(device_of(config_.train.device)) {
   const std::string& from = config_.train.init_from;
-  const bool foreign = from != kScratch && from != kResume;
+  const bool foreign = from != config::kFromScratch && from != config::kFromResume;
   if (foreign) config_.model = checkpoint::read_hugging_face_config(from).config;
   stream_ = open_stream(config_, data::Split::kTrain);
   if (stream_->source(0).manifest().validation.tokens >
@@ -95,28 +88,34 @@ Trainer::Trainer(config::RunConfig config, fs::path directory, Hooks hooks)
   builder_ = std::make_unique<model::PlainBuilder>(
       model::BuilderOptions{.recompute = config_.train.recompute, .seed = config_.run.seed});
   decoder_ = std::make_unique<model::Decoder>(config_.model, *builder_);
-  decoder_->materialize(materials_of(config_.train.precision, device_, config_.run.seed));
+  const auto newest = from == config::kFromResume ? state::latest(checkpoints_) : std::nullopt;
+  model::Materials materials = materials_of(config_.train.precision, device_, config_.run.seed);
+  materials.new_values = !foreign && !newest;
+  decoder_->materialize(materials);
   if (foreign) checkpoint::load_hugging_face(from, *decoder_);
   optimizer_ = std::make_unique<optim::Optimizer>(config_.optimizer, flat_units(*decoder_));
   if (config_.train.precision == config::Precision::kFp16)
     scaler_ = std::make_unique<optim::GradientScaler>(at::TensorOptions().device(device_));
   if (const auto best = state::best(checkpoints_)) best_ = best->value;
-  if (const auto newest = state::latest(checkpoints_); newest && from == kResume)
-    resume(state::Checkpoint(newest->path));
+  if (newest) resume(state::Checkpoint(newest->path));
   operations_per_token_ = operations_per_token(*decoder_, config_.model.context);
 }
 
-void Trainer::resume(const state::Checkpoint& checkpoint) {
+checkpoint::TrainingState Trainer::training_state() {
   std::vector<optim::NamedTensor> others;
   if (scaler_)
     others = {{"scaler.scale", scaler_->scale()}, {"scaler.good", scaler_->good_steps()}};
-  checkpoint::load(checkpoint, {*decoder_, *optimizer_, others});
+  return {*decoder_, *optimizer_, std::move(others)};
+}
+
+void Trainer::resume(const state::Checkpoint& checkpoint) {
   const auto identity = checkpoint.values().find("data");
   if (identity == checkpoint.values().end() || identity->second != stream_->identity())
     throw UsageError(
         format("{} was trained on other data, or in another order: go on with the same "
                "data, or start a run with another name",
                checkpoint.path().string()));
+  checkpoint::load(checkpoint, training_state());
   step_ = static_cast<int64_t>(checkpoint.step());
   tokens_ = number_in(checkpoint, "tokens");
   skipped_ = number_in(checkpoint, "skipped");
@@ -216,10 +215,7 @@ void Trainer::evaluate_into(metrics::Record& record, metrics::Sinks& sinks) {
 
 void Trainer::save(metrics::Sinks& sinks) {
   sinks.flush();  // a run that goes on from here must find its figures up to here
-  std::vector<optim::NamedTensor> others;
-  if (scaler_)
-    others = {{"scaler.scale", scaler_->scale()}, {"scaler.good", scaler_->good_steps()}};
-  checkpoint::save(checkpoints_, static_cast<uint64_t>(step_), {*decoder_, *optimizer_, others},
+  checkpoint::save(checkpoints_, static_cast<uint64_t>(step_), training_state(),
                    {{"tokens", std::to_string(tokens_)},
                     {"skipped", std::to_string(skipped_)},
                     {"next_sample", std::to_string(feed_->next_sample())},

@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 
+#include "shoal/checkpoint/training_state.h"
 #include "shoal/config/run_config.h"
 #include "shoal/core/units.h"
 #include "shoal/data/loader/sample_stream.h"
@@ -61,6 +62,8 @@ class Trainer {
  private:
   struct StepFigures;
 
+  // What checkpoints hold, and are loaded into.
+  checkpoint::TrainingState training_state();
   void resume(const state::Checkpoint& checkpoint);
   StepFigures take_step();
   metrics::Record record_of(const StepFigures& figures);

@@ -1,8 +1,6 @@
 // Any bytes as the manifest of a checkpoint, with a digest that holds, and as a rank's list: read or
 // refused with a DataError. What can be read is the same when it is written and read again.
 
-#include <cstdlib>
-#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,22 +8,13 @@
 #include "shoal/core/error.h"
 #include "shoal/state/checkpoint_manifest.h"
 
+#include "tests/fuzz/require.h"
+
 namespace {
 
 using namespace shoal::state;  // NOLINT(google-build-using-namespace)
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
-template <class Read>
-auto read_or_refuse(const Read& read) -> std::optional<decltype(read())> {
-  try {
-    return read();
-  } catch (const shoal::DataError&) {
-    return std::nullopt;
-  }
-}
+using shoal::tests::read_or_refuse;
+using shoal::tests::require;
 
 // Behind the fields of an object, whose last brace is left out: nobody guesses a digest.
 std::string with_digest(std::string_view input) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -15,6 +14,7 @@
 #include "shoal/config/text.h"
 
 #include "tests/config/everything.h"
+#include "tests/fuzz/require.h"
 
 namespace {
 
@@ -24,10 +24,7 @@ using shoal::config::RunConfig;
 using shoal::config::Table;
 using shoal::config::World;
 using shoal::tests::Everything;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
+using shoal::tests::require;
 
 template <class Config>
 void expect_round_trip(const Table& table) {

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,20 +16,18 @@
 #include "shoal/data/documents/text_documents.h"
 
 #include "tests/data/documents/string_stream.h"
+#include "tests/fuzz/require.h"
 
 namespace {
 
 using namespace shoal::data;  // NOLINT(google-build-using-namespace)
+using shoal::tests::require;
 
 constexpr size_t kChoices = 6;
 constexpr std::array<std::string_view, 7> kSeparators = {"\n",  "\n\n",  "<|endoftext|>", "ab",
                                                          "aba", "aabaa", "\r\n--\r\n"};
 constexpr std::array kPatterns = {Pattern::kGpt2, Pattern::kCl100k, Pattern::kO200k,
                                   Pattern::kByte, Pattern::kWord,   Pattern::kNone};
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 struct Choices {
   explicit Choices(std::string_view bytes) {

@@ -1,30 +1,19 @@
 // Any bytes as manifest.json and as the file of a part: read or refused with a DataError. What can be
 // read is the same when it is written and read again.
 
-#include <cstdlib>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "shoal/core/error.h"
 #include "shoal/data/shards/manifest.h"
 
+#include "tests/fuzz/require.h"
+
 namespace {
 
 using namespace shoal::data;  // NOLINT(google-build-using-namespace)
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
-template <class Read>
-auto read_or_refuse(const Read& read) -> std::optional<decltype(read())> {
-  try {
-    return read();
-  } catch (const shoal::DataError&) {
-    return std::nullopt;
-  }
-}
+using shoal::tests::read_or_refuse;
+using shoal::tests::require;
 
 }  // namespace
 

@@ -5,8 +5,6 @@
 // A length that fits is hard to guess: what does not begin with one is read as a header up to its
 // last brace, and the tensors behind it.
 
-#include <cstdlib>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -15,22 +13,13 @@
 #include "shoal/state/safetensors.h"
 #include "shoal/state/safetensors_index.h"
 
+#include "tests/fuzz/require.h"
+
 namespace {
 
 using namespace shoal::state;  // NOLINT(google-build-using-namespace)
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
-template <class Read>
-auto read_or_refuse(const Read& read) -> std::optional<decltype(read())> {
-  try {
-    return read();
-  } catch (const shoal::DataError&) {
-    return std::nullopt;
-  }
-}
+using shoal::tests::read_or_refuse;
+using shoal::tests::require;
 
 std::string with_length(std::string_view input) {
   const size_t brace = input.rfind('}');

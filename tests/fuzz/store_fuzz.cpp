@@ -2,7 +2,6 @@
 // to the same bytes, and a table that applies it stays within its limits. The same for answers, and
 // for the lists that Slurm hands to a rank.
 
-#include <cstdlib>
 #include <string_view>
 
 #include "shoal/cluster/hostlist.h"
@@ -10,13 +9,12 @@
 #include "shoal/cluster/store_table.h"
 #include "shoal/core/error.h"
 
+#include "tests/fuzz/require.h"
+
 namespace {
 
 using namespace shoal::cluster;  // NOLINT(google-build-using-namespace)
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
+using shoal::tests::require;
 
 void try_request(std::string_view bytes, StoreTable& table) {
   const auto request = StoreRequest::decode(bytes);

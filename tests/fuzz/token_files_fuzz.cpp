@@ -5,22 +5,21 @@
 // of a Megatron file; the rest is the file, or first the index and then the ids.
 
 #include <algorithm>
-#include <cstdlib>
 #include <string_view>
 
 #include "shoal/core/error.h"
 #include "shoal/data/token_files/readers.h"
 
+#include "tests/fuzz/require.h"
+
 namespace {
 
 using namespace shoal::data;  // NOLINT(google-build-using-namespace)
+using shoal::tests::require;
+
 using Part = TokenFile::Part;
 
 constexpr uint32_t kVocabSize = 1000;
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
 
 std::unique_ptr<TokenFileReader> open(std::string_view input) {
   const auto choice = static_cast<uint8_t>(input[0]);

@@ -2,20 +2,18 @@
 // the file says. What can be read encodes any text to ids that give the text back; in pieces that are
 // the same however they are found.
 
-#include <cstdlib>
 #include <string_view>
 
 #include "shoal/core/error.h"
 #include "shoal/data/tokenizer/encoder.h"
 #include "shoal/data/tokenizer/readers.h"
 
+#include "tests/fuzz/require.h"
+
 namespace {
 
 using namespace shoal::data;  // NOLINT(google-build-using-namespace)
-
-void require(bool holds) {
-  if (!holds) std::abort();
-}
+using shoal::tests::require;
 
 std::shared_ptr<const Tokenizer> read(std::string_view bytes) {
   try {

@@ -199,16 +199,6 @@ TokenLayout layout_from(const json::Fields& root) {
   return layout;
 }
 
-// What is wrong with a file begins with its name.
-template <class Read>
-auto named(const std::string& name, Read read) {
-  try {
-    return read();
-  } catch (const DataError& error) {
-    throw DataError(format("{}: {}", name, error.what()));
-  }
-}
-
 }  // namespace
 
 std::string_view split_name(Split split) { return split == Split::kTrain ? "train" : "validation"; }
@@ -228,7 +218,7 @@ std::string to_json(const Part& part) {
 }
 
 Part part_from_json(std::string_view json, const std::string& name) {
-  return named(name, [&] {
+  return json::named(name, [&] {
     const json::Document document(json);
     const json::Fields root(document.root(), "part");
     Part part;
@@ -284,7 +274,7 @@ std::string to_json(const Manifest& manifest) {
 }
 
 Manifest manifest_from_json(std::string_view json, const std::string& name) {
-  return named(name, [&] {
+  return json::named(name, [&] {
     const json::Document document(json);
     const json::Fields root(document.root(), "manifest");
     if (root.text("format") != kFormat)

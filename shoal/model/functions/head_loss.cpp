@@ -6,16 +6,13 @@
 #include <ATen/Parallel.h>
 
 #include "shoal/model/functions/recording.h"
+#include "shoal/model/functions/wide_type.h"
 
 namespace shoal::model {
 namespace {
 
 // Scores that a thread works on at a time: its core's cache holds them from one operator to the next.
 constexpr int64_t kScoresOfThread = 1 << 18;
-
-at::ScalarType wide_type(const at::Tensor& x) {
-  return x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-}
 
 // The cross-entropies of some rows of scores, which become their gradient. A chain of plain operators in
 // place: they run at the speed of the cache, which at::log_softmax does not.

@@ -2,6 +2,7 @@
 
 #include "shoal/model/functions/recording.h"
 #include "shoal/model/functions/rowwise.h"
+#include "shoal/model/functions/wide_type.h"
 
 namespace shoal::model {
 namespace {
@@ -39,10 +40,6 @@ class LayerNorm final : public RowWise {
 };
 
 // Half-precision rows are normalized in fp32, as all implementations do.
-at::ScalarType wide_type(const at::Tensor& x) {
-  return x.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-}
-
 class RmsNorm final : public RowWise {
  public:
   RmsNorm(Weight weight, double epsilon) : weight_(weight), epsilon_(epsilon) {}

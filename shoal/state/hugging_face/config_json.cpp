@@ -220,16 +220,14 @@ void add_llama_like(const ModelConfig& config, Family family, ObjectText& root) 
 }  // namespace
 
 HuggingFaceModel read_config_json(std::string_view json, const std::string& name) {
-  try {
+  return json::named(name, [&] {
     const json::Document document(json);
     const json::Fields root(document.root(), "config");
     const Family family = family_named(root.text("model_type"));
     ModelConfig config = family == Family::kGpt2 ? gpt2_from(root) : llama_like_from(root, family);
     refuse_impossible(config);
-    return {family, config};
-  } catch (const DataError& error) {
-    throw DataError(format("{}: {}", name, error.what()));
-  }
+    return HuggingFaceModel{family, config};
+  });
 }
 
 std::string write_config_json(const HuggingFaceModel& model, std::string_view dtype) {
