@@ -113,6 +113,7 @@ Decoder::Decoder(const ModelConfig& config, Builder& builder, const Part& part) 
   if (part.head)
     units_.push_back(
         std::make_unique<HeadUnit>(config, builder, config.tied ? embedding : nullptr));
+  for (const auto& unit : units_) unit->weights().lay_out();
 }
 
 void Decoder::materialize(const Materials& materials) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <span>
 
 #include <ATen/ATen.h>
 
@@ -25,15 +26,6 @@ std::vector<Box> parts_of(const WeightSpec& spec) {
   return {{.rows = spec.shape[0], .columns = spec.columns()}};
 }
 
-// The values of `box` of a logical tensor: each depends on its own place alone.
-void fill_normal(const WeightSpec& spec, const Box& box, const Random& random, float* out) {
-  for (int64_t row = 0; row < box.rows; ++row) {
-    const int64_t first = (box.first_row + row) * spec.columns() + box.first_column;
-    random.fill_normal({out + row * box.columns, static_cast<size_t>(box.columns)},
-                       static_cast<uint64_t>(first));
-  }
-}
-
 // sum = or += left right, where only the sum is wide. A few rows at a time: the product and what an
 // addition of two types makes of it stay small.
 void add_narrow_product(const at::Tensor& sum,
@@ -50,17 +42,35 @@ void add_narrow_product(const at::Tensor& sum,
   }
 }
 
-at::Tensor new_values(const WeightSpec& spec, uint64_t seed) {
-  const auto options = at::TensorOptions().dtype(at::kFloat);
-  if (spec.init.kind == Init::Kind::kZeros) return at::zeros(spec.local_shape(), options);
-  if (spec.init.kind == Init::Kind::kOnes) return at::ones(spec.local_shape(), options);
-  at::Tensor values = at::empty(spec.local_shape(), options);
-  const Random random(seed, RandomStream::kWeights, spec.name);
-  float* out = values.data_ptr<float>();
+// Elements [first, first + out.size()) of what this rank holds of a weight: each depends on its own place
+// in the logical tensor alone.
+void fill_normal(const WeightSpec& spec,
+                 const Random& random,
+                 int64_t first,
+                 std::span<float> out) {
   for (const Box& box : parts_of(spec)) {
-    fill_normal(spec, box, random, out);
-    out += box.rows * box.columns;
+    const int64_t held = box.rows * box.columns;
+    while (first < held && !out.empty()) {
+      const int64_t row = first / box.columns;
+      const int64_t column = first % box.columns;
+      const int64_t count = std::min(box.columns - column, static_cast<int64_t>(out.size()));
+      const int64_t place = (box.first_row + row) * spec.columns() + box.first_column + column;
+      random.fill_normal(out.first(static_cast<size_t>(count)), static_cast<uint64_t>(place));
+      out = out.subspan(static_cast<size_t>(count));
+      first += count;
+    }
+    first = std::max<int64_t>(first - held, 0);
   }
+}
+
+// New values of a part of a weight.
+at::Tensor new_values(const WeightSpec& spec, int64_t first, int64_t count, uint64_t seed) {
+  const auto options = at::TensorOptions().dtype(at::kFloat);
+  if (spec.init.kind == Init::Kind::kZeros) return at::zeros({count}, options);
+  if (spec.init.kind == Init::Kind::kOnes) return at::ones({count}, options);
+  at::Tensor values = at::empty({count}, options);
+  fill_normal(spec, Random(seed, RandomStream::kWeights, spec.name), first,
+              {values.data_ptr<float>(), static_cast<size_t>(count)});
   return values.mul_(spec.init.std);
 }
 
@@ -106,7 +116,7 @@ void Weight::add_gradient_rows(const at::Tensor& indices, const at::Tensor& rows
 }
 
 Weight UnitWeights::declare(WeightSpec spec) {
-  SHOAL_CHECK(!flat_weight_.defined(), "{}: declared after materialize()", spec.name);
+  SHOAL_CHECK(offsets_.empty(), "{}: declared after the unit was laid out", spec.name);
   SHOAL_CHECK(spec.shape.size() == 1 || spec.shape.size() == 2, "{}: {} dimensions", spec.name,
               spec.shape.size());
   specs_.push_back(std::move(spec));
@@ -116,16 +126,39 @@ Weight UnitWeights::declare(WeightSpec spec) {
 void UnitWeights::materialize(const Materials& materials) {
   lay_out();
   const auto options = at::TensorOptions().device(materials.device);
-  flat_weight_ = at::zeros({elements_}, options.dtype(materials.dtype));
-  weights_ = views_of(flat_weight_);
-  if (materials.new_values) initialize(materials.seed);
-  if (!materials.gradients) return;
-  flat_gradient_ = at::zeros({elements_}, options.dtype(materials.gradient_dtype));
-  gradients_ = views_of(flat_gradient_);
+  const at::Tensor weights = at::zeros({elements_}, options.dtype(materials.dtype));
+  if (materials.new_values) draw(weights, 0, materials.seed);
+  set_weights(weights);
+  if (materials.gradients)
+    set_gradients(at::zeros({elements_}, options.dtype(materials.gradient_dtype)));
+}
+
+void UnitWeights::set_weights(const at::Tensor& flat) {
+  flat_weight_ = flat;
+  weights_ = flat.defined() ? views_of(flat) : std::vector<at::Tensor>(specs_.size());
+}
+
+void UnitWeights::set_gradients(const at::Tensor& flat) {
+  flat_gradient_ = flat;
+  gradients_ = flat.defined() ? views_of(flat) : std::vector<at::Tensor>(specs_.size());
   written_.assign(specs_.size(), false);
 }
 
+void UnitWeights::draw(const at::Tensor& out, int64_t first, uint64_t seed) const {
+  const at::NoGradGuard no_grad;
+  out.zero_();
+  const int64_t end = first + out.numel();
+  for (size_t i = 0; i < specs_.size(); ++i) {
+    const int64_t begin = std::max(first, offsets_[i]);
+    const int64_t count = std::min(end, offsets_[i] + elements_of(specs_[i].local_shape())) - begin;
+    if (count > 0)
+      out.narrow(0, begin - first, count)
+          .copy_(new_values(specs_[i], begin - offsets_[i], count, seed));
+  }
+}
+
 void UnitWeights::lay_out() {
+  if (offsets_.size() == specs_.size()) return;
   offsets_.resize(specs_.size());
   elements_ = 0;
   for (const bool decays : {true, false}) {
@@ -145,11 +178,6 @@ std::vector<at::Tensor> UnitWeights::views_of(const at::Tensor& flat) const {
     views.push_back(flat.narrow(0, offsets_[i], elements_of(shape)).view(shape));
   }
   return views;
-}
-
-void UnitWeights::initialize(uint64_t seed) {
-  const at::NoGradGuard no_grad;
-  for (size_t i = 0; i < specs_.size(); ++i) weights_[i].copy_(new_values(specs_[i], seed));
 }
 
 void UnitWeights::open_gradients() { written_.assign(specs_.size(), false); }

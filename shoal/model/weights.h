@@ -5,9 +5,9 @@
 //   unit.materialize({.seed = 1});
 //   up.value()                                  // a view of the flat tensor
 //
-// A unit is what is gathered, computed, freed and reduced as a whole. Layers keep a Weight, which only
-// points: the tensors may be freed and come back between forward and backward. Gradients are written
-// by layers themselves, straight into the flat tensor; autograd never sees a weight.
+// Layers keep a Weight, which only points: whoever owns the flat tensors gives and takes them with
+// set_weights() and set_gradients(), also between forward and backward. Gradients are written by layers
+// themselves, straight into the flat tensor; autograd never sees a weight.
 //
 // Matrices come first in the flat tensors: what the optimizer decays is one range, the rest another.
 #pragma once
@@ -97,11 +97,25 @@ class UnitWeights {
 
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  // Before materialize().
   Weight declare(WeightSpec spec);
+  // After the last declare(), before anything below.
+  void lay_out();
 
-  // Makes the tensors. New weights are a pure function of seed, name and place in the logical tensor.
+  // Lays out, and makes both tensors, whole.
   void materialize(const Materials& materials);
+
+  // Of the flat tensors. Between and behind the weights are zeros.
+  [[nodiscard]] int64_t elements() const { return elements_; }
+  // The first ones, that decay.
+  [[nodiscard]] int64_t decayed_elements() const { return decayed_; }
+
+  // The flat tensors that the layers work on from here on; undefined: none.
+  void set_weights(const at::Tensor& flat);
+  void set_gradients(const at::Tensor& flat);
+
+  // New values of the elements from `first` on, as many as `out` has: any part of a model can be made
+  // without the rest. Each is a pure function of seed, name and place in the logical tensor.
+  void draw(const at::Tensor& out, int64_t first, uint64_t seed) const;
 
   [[nodiscard]] size_t size() const { return specs_.size(); }
   [[nodiscard]] const WeightSpec& spec(size_t index) const { return specs_[index]; }
@@ -112,8 +126,7 @@ class UnitWeights {
   [[nodiscard]] const at::Tensor& flat_gradient() const { return flat_gradient_; }
   // The weights' places in another flat tensor of the same layout.
   [[nodiscard]] std::vector<at::Tensor> views_of(const at::Tensor& flat) const;
-  // The flat tensors' first elements, that decay; between and behind the weights are zeros.
-  [[nodiscard]] int64_t decayed_elements() const { return decayed_; }
+  [[nodiscard]] int64_t offset(size_t index) const { return offsets_[index]; }
 
   // The gradients of a step start from nothing, and are complete: what nobody wrote is zero.
   void open_gradients();
@@ -126,8 +139,6 @@ class UnitWeights {
  private:
   friend class Weight;
 
-  void lay_out();
-  void initialize(uint64_t seed);
   void multiply_into(size_t index, const at::Tensor& left, const at::Tensor& right);
   // Whether this is the first write of a step.
   bool first_write(size_t index);
