@@ -10,6 +10,7 @@
 
 #include <ATen/Parallel.h>
 
+#include "shoal/comm/world.h"
 #include "shoal/config/print.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
@@ -45,8 +46,7 @@ void set_threads(const Job& job) {
       job.config.train.threads.value_or(std::max(1, cores / std::max(1, job.me.local_size))));
 }
 
-fs::path make_run_directory(const config::RunConfig& config) {
-  const fs::path directory = fs::path(config.run.directory) / config.run.name;
+void make_run_directory(const config::RunConfig& config, const fs::path& directory) {
   if (config.train.init_from != config::kFromResume &&
       !state::checkpoints_in(directory / "checkpoints").empty())
     throw UsageError(
@@ -54,7 +54,6 @@ fs::path make_run_directory(const config::RunConfig& config) {
                "train.init_from=resume, or choose another run.name",
                directory.string()));
   make_output_directory(directory.string());
-  return directory;
 }
 
 // What the run was made of, for people who look at it later.
@@ -79,10 +78,41 @@ std::function<std::string(const model::Decoder&)> sampler_for(const config::RunC
   };
 }
 
-int evaluate_only(train::Trainer& trainer) {
+int evaluate_only(train::Trainer& trainer, bool speaks) {
   const double loss = trainer.evaluate_once();
-  std::cout << format("val_loss {:.6f}\nperplexity {:.4f}\n", loss, std::exp(loss));
+  if (speaks) std::cout << format("val_loss {:.6f}\nperplexity {:.4f}\n", loss, std::exp(loss));
   return 0;
+}
+
+// Where figures go: files and the terminal on the rank that speaks, nowhere on others.
+metrics::Sinks sinks_of(const Job& job, const train::Trainer& trainer, const fs::path& directory) {
+  if (!job.speaks()) return {};
+  describe_run(job, trainer.config(), directory);
+  keep_tokenizer(trainer.config().data.sources.front(), directory);
+  metrics::Sinks sinks =
+      metrics::open_files(directory, trainer.steps_done() == 0 ? 0 : trainer.steps_done() + 1);
+  sinks.add(std::make_unique<metrics::Terminal>(
+      STDOUT_FILENO, metrics::TerminalOptions{.total_steps = trainer.config().train.steps,
+                                              .print_every = trainer.config().train.log_every}));
+  return sinks;
+}
+
+int train_in(const fs::path& directory,
+             const Job& job,
+             comm::World& world,
+             const StopSignal& signal,
+             Clock::time_point began) {
+  train::Trainer trainer(job.config, directory, world,
+                         {.stop = [&] { return signal.received().has_value(); },
+                          .sample = sampler_for(job.config),
+                          .process_began = began});
+  if (trainer.config().train.eval_only) return evaluate_only(trainer, job.speaks());
+  metrics::Sinks sinks = sinks_of(job, trainer, directory);
+  if (trainer.run(sinks) == train::End::kDone) return 0;
+  const int stopped_by = signal.received().value_or(SIGTERM);  // another rank's may have been first
+  log::info("stopped by signal {} after step {}, which is saved in {}", stopped_by,
+            trainer.steps_done(), directory.string());
+  return stopped_by == SIGINT ? 128 + SIGINT : static_cast<int>(ExitCode::kRequeue);
 }
 
 }  // namespace
@@ -102,28 +132,16 @@ int run_train(const std::vector<std::string>& arguments) {
   if (!command.parse(arguments)) return 0;
   StopSignal signal;
   const Job job = start_job(file, sets);
-  if (job.me.world_size > 1)
-    throw UsageError("training on several ranks is not there yet: start one process");
   keep_freed_memory();
   set_threads(job);
-  const fs::path directory = make_run_directory(job.config);
-  train::Trainer trainer(job.config, directory,
-                         {.stop = [&] { return signal.received().has_value(); },
-                          .sample = sampler_for(job.config),
-                          .process_began = began});
-  if (trainer.config().train.eval_only) return evaluate_only(trainer);
-  describe_run(job, trainer.config(), directory);
-  keep_tokenizer(trainer.config().data.sources.front(), directory);
-  metrics::Sinks sinks =
-      metrics::open_files(directory, trainer.steps_done() == 0 ? 0 : trainer.steps_done() + 1);
-  sinks.add(std::make_unique<metrics::Terminal>(
-      STDOUT_FILENO, metrics::TerminalOptions{.total_steps = trainer.config().train.steps,
-                                              .print_every = trainer.config().train.log_every}));
-  const train::End end = trainer.run(sinks);
-  if (end == train::End::kDone) return 0;
-  log::info("stopped by signal {} after step {}, which is saved in {}", *signal.received(),
-            trainer.steps_done(), directory.string());
-  return *signal.received() == SIGINT ? 128 + SIGINT : static_cast<int>(ExitCode::kRequeue);
+  const fs::path directory = fs::path(job.config.run.directory) / job.config.run.name;
+  if (job.speaks()) make_run_directory(job.config, directory);
+  const auto world =
+      comm::World::join(job.me, job.environment, comm::world_options(job.config.comm));
+  world->control().barrier("the run's directory");
+  const int code = train_in(directory, job, *world, signal, began);
+  world->leave();
+  return code;
 }
 
 }  // namespace shoal::app

@@ -15,6 +15,19 @@ using optim::NamedTensor;
 
 std::string weight_name(const model::WeightSpec& spec) { return "weights." + spec.name; }
 
+bool is_whole(const parallel::Piece& piece) {
+  return piece.spec->parts.empty() && piece.count == piece.spec->local_elements();
+}
+
+template <class Visit>
+void for_each_piece(const parallel::ParallelModel& model, Visit&& visit) {
+  for (const auto& stage : model.stages()) {
+    for (const auto& group : stage->groups()) {
+      for (const parallel::Piece& piece : group->pieces()) visit(*group, piece);
+    }
+  }
+}
+
 // All tensors of a state by their names in the checkpoint: views of what they are in memory.
 std::vector<NamedTensor> tensors_of(const TrainingState& state) {
   std::map<std::string, optim::UnitState> units;
@@ -22,21 +35,18 @@ std::vector<NamedTensor> tensors_of(const TrainingState& state) {
     units.emplace(unit.name, std::move(unit));
   std::vector<NamedTensor> tensors = state.optimizer.other_state();
   tensors.insert(tensors.end(), state.others.begin(), state.others.end());
-  for (const auto& unit : state.decoder.units()) {
-    const model::UnitWeights& weights = unit->weights();
-    if (weights.size() == 0) continue;
-    const optim::UnitState& kept = units.at(weights.name());
-    const std::vector<at::Tensor> masters = weights.views_of(kept.master);
-    const std::vector<at::Tensor> means = weights.views_of(kept.mean);
-    const std::vector<at::Tensor> squares = weights.views_of(kept.mean_square);
-    for (size_t i = 0; i < weights.size(); ++i) {
-      const model::WeightSpec& spec = weights.spec(i);
-      SHOAL_CHECK(spec.parts.empty(), "{}: parts of a weight are not saved yet", spec.name);
-      tensors.push_back({weight_name(spec), masters[i]});
-      tensors.push_back({"mean." + spec.name, means[i]});
-      tensors.push_back({"mean_square." + spec.name, squares[i]});
-    }
-  }
+  for_each_piece(state.model, [&](const parallel::UnitGroup& group, const parallel::Piece& piece) {
+    const model::WeightSpec& spec = *piece.spec;
+    SHOAL_CHECK(is_whole(piece), "{}: parts of a weight are not saved yet", spec.name);
+    const optim::UnitState& kept = units.at(group.name());
+    const auto add = [&](const std::string& name, const at::Tensor& flat) {
+      if (flat.defined())
+        tensors.push_back({name, flat.narrow(0, piece.offset, piece.count).view(spec.shape)});
+    };
+    add(weight_name(spec), kept.master);
+    add("mean." + spec.name, kept.mean);
+    add("mean_square." + spec.name, kept.mean_square);
+  });
   return tensors;
 }
 
@@ -55,6 +65,14 @@ void read_into(const state::Checkpoint& checkpoint,
 }
 
 }  // namespace
+
+bool can_save(const parallel::ParallelModel& model) {
+  bool whole = model.holds_every_unit();
+  for_each_piece(model, [&](const parallel::UnitGroup&, const parallel::Piece& piece) {
+    whole = whole && is_whole(piece);
+  });
+  return whole;
+}
 
 std::filesystem::path save(const std::filesystem::path& root,
                            uint64_t step,

@@ -10,15 +10,19 @@
 
 #include "shoal/model/decoder.h"
 #include "shoal/optim/optimizer.h"
+#include "shoal/parallel/parallel_model.h"
 #include "shoal/state/checkpoint.h"
 
 namespace shoal::checkpoint {
 
 struct TrainingState {
-  const model::Decoder& decoder;
+  const parallel::ParallelModel& model;
   optim::Optimizer& optimizer;
   std::vector<optim::NamedTensor> others = {};  // small tensors beside them
 };
+
+// Whether this rank has all of every tensor. Others cannot save yet.
+bool can_save(const parallel::ParallelModel& model);
 
 // Commits root/step-N.
 std::filesystem::path save(const std::filesystem::path& root,

@@ -12,6 +12,7 @@ struct GroupSpec {
   std::string name;
   std::vector<int> ranks;  // of the job, ascending
   int rank = 0;            // position of this process in `ranks`
+  int before = 0;          // groups of this name that the job made before this one
 
   [[nodiscard]] int size() const { return static_cast<int>(ranks.size()); }
 };

@@ -43,7 +43,8 @@ class StoreRollCall final : public RollCall {
 
  private:
   static std::string key(const GroupSpec& group, const Call& call, int rank) {
-    return format("late/{}/{}/{}/{}", group.name, group.ranks.front(), call.sequence, rank);
+    return format("late/{}/{}/{}/{}/{}", group.name, group.before, group.ranks.front(),
+                  call.sequence, rank);
   }
 
   std::shared_ptr<cluster::StoreClient> store_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
 #include <numeric>
 
 #include <ATen/ops/zeros.h>
@@ -67,6 +68,7 @@ class World::Parts {
  public:
   cluster::Membership me;
   WorldOptions options;
+  std::map<std::string, int> made;  // groups, by name
   std::optional<cluster::Rendezvous> meeting;
   std::unique_ptr<Transport> data;               // nullptr: every group has one rank
   std::unique_ptr<Transport> control_transport;  // where `data` cannot carry CPU tensors
@@ -103,11 +105,13 @@ class World::Parts {
                                 .deadline = options.deadline});
   }
 
-  [[nodiscard]] GroupSpec spec_of(const std::string& name, const std::vector<int>& ranks) const {
+  // Every rank counts every group, also one it is alone in: so that all know a new group by the same
+  // number, whatever groups of that name they were in before.
+  GroupSpec spec_of(const std::string& name, const std::vector<int>& ranks) {
     const auto self = std::find(ranks.begin(), ranks.end(), me.rank);
     SHOAL_CHECK(self != ranks.end() && std::is_sorted(ranks.begin(), ranks.end()),
                 "group {} must list rank {} and be ascending", name, me.rank);
-    return {name, ranks, static_cast<int>(self - ranks.begin())};
+    return {name, ranks, static_cast<int>(self - ranks.begin()), made[name]++};
   }
 
   Group make_group(Transport* transport, const std::string& name, const std::vector<int>& ranks) {

@@ -11,6 +11,8 @@
 
 namespace shoal::config {
 
+// What a decoder is a row of.
+enum class UnitKind { kEmbedding, kBlock, kHead };
 enum class Positions { kLearned, kSinusoidal, kRotary };
 enum class NormKind { kLayer, kRms, kPlain };
 enum class NormPlace { kBefore, kAfter };

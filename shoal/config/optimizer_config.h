@@ -10,12 +10,13 @@
 
 namespace shoal::config {
 
-enum class OptimizerKind { kAdamw, kMuon };
+enum class OptimizerKind { kAdamw, kMuon, kSgd };
 enum class CurveKind { kConstant, kLinear, kCosine, kWarmupStableDecay, kInverseSqrt };
 
 template <>
 inline constexpr std::array kNames<OptimizerKind> = {Named{"adamw", OptimizerKind::kAdamw},
-                                                     Named{"muon", OptimizerKind::kMuon}};
+                                                     Named{"muon", OptimizerKind::kMuon},
+                                                     Named{"sgd", OptimizerKind::kSgd}};
 
 template <>
 inline constexpr std::array kNames<CurveKind> = {
@@ -43,7 +44,7 @@ struct OptimizerConfig {
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
     visit("kind", self.kind,
-          "adamw; or muon for the matrices of the blocks, with adamw for everything else");
+          "adamw; muon for the matrices of the blocks, with adamw for everything else; or sgd");
     visit("lr", self.lr, "learning rate at the top of its curve", between(0.0, 1e3));
     visit("curve", self.curve, "of the learning rate after the warm-up");
     visit("warmup", self.warmup, "steps in which the learning rate rises from 0",
@@ -61,7 +62,7 @@ struct OptimizerConfig {
     visit("epsilon", self.epsilon, "added to the root of the latter", between(0.0, 1.0));
     visit("weight_decay", self.weight_decay, "of matrices; biases and norms have none",
           between(0.0, 10.0));
-    visit("momentum", self.momentum, "of muon", between(0.0, 0.999999));
+    visit("momentum", self.momentum, "of muon and sgd", between(0.0, 0.999999));
     visit("clip", self.clip, "largest norm of all gradients together; 0: any", between(0.0, 1e6));
     visit(
         "skip_spikes", self.skip_spikes,

@@ -4,9 +4,12 @@
 // in the grid. check.h compares the product with the ranks that exist.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <optional>
 
 #include "shoal/config/rule.h"
+#include "shoal/config/value.h"
 #include "shoal/core/limits.h"
 
 namespace shoal::config {
@@ -14,12 +17,45 @@ namespace shoal::config {
 constexpr int kMaxStages = 4096;       // of a pipeline, and of a split sequence
 constexpr int kMaxTensorRanks = 1024;  // larger than any node or NVLink domain
 
+// What the ranks of dp_shard share: nothing; the optimizer's state; gradients too; weights too; the last
+// inside each of dp_replicate copies.
+enum class Sharding { kNoShard, kOptimizer, kShardGradOp, kFullShard, kHybridShard };
+// What is gathered, freed and reduced as one.
+enum class UnitPolicy { kByBlock, kByBlockAndSize, kByBlockGroup, kSizeBased };
+// How often the gradients of data-parallel ranks are added up.
+enum class GradSync { kAuto, kBatch, kMicroBatch };
+
+template <>
+inline constexpr std::array kNames<Sharding> = {
+    Named{"no_shard", Sharding::kNoShard}, Named{"optimizer", Sharding::kOptimizer},
+    Named{"shard_grad_op", Sharding::kShardGradOp}, Named{"full_shard", Sharding::kFullShard},
+    Named{"hybrid_shard", Sharding::kHybridShard}};
+
+template <>
+inline constexpr std::array kNames<UnitPolicy> = {
+    Named{"by_block", UnitPolicy::kByBlock},
+    Named{"by_block_and_size", UnitPolicy::kByBlockAndSize},
+    Named{"by_block_group", UnitPolicy::kByBlockGroup},
+    Named{"size_based", UnitPolicy::kSizeBased}};
+
+template <>
+inline constexpr std::array kNames<GradSync> = {Named{"auto", GradSync::kAuto},
+                                                Named{"batch", GradSync::kBatch},
+                                                Named{"micro_batch", GradSync::kMicroBatch}};
+
 struct ParallelConfig {
   int dp_replicate = 1;
   std::optional<int> dp_shard = std::nullopt;
   int cp = 1;
   int pp = 1;
   int tp = 1;
+  Sharding sharding = Sharding::kFullShard;
+  UnitPolicy units = UnitPolicy::kByBlockAndSize;
+  int unit_blocks = 2;
+  int64_t unit_parameters = 100'000'000;
+  int prefetch = 1;
+  bool reshard_after_forward = true;
+  GradSync grad_sync = GradSync::kAuto;
 
   // The one list of fields. Parsing, --set, help, docs/config.md, the JSON Schema, printing and
   // equality all walk it, so a knob cannot exist in one of them and be missing from another.
@@ -35,6 +71,29 @@ struct ParallelConfig {
     visit("pp", self.pp, "pipeline stages that the layers are cut into", between(1, kMaxStages));
     visit("tp", self.tp, "ranks that split every matmul; keep them inside one node",
           between(1, kMaxTensorRanks));
+    visit(
+        "sharding", self.sharding,
+        "what the ranks of dp_shard divide among themselves: no_shard nothing (DDP), optimizer its "
+        "state (ZeRO-1), shard_grad_op gradients too (ZeRO-2), full_shard weights too (ZeRO-3, "
+        "FSDP), hybrid_shard the same with dp_replicate copies (HSDP)");
+    visit(
+        "units", self.units,
+        "what is gathered and reduced as one: by_block each block, embedding and head together; "
+        "by_block_and_size each of them; by_block_group unit_blocks blocks; size_based as many as "
+        "unit_parameters");
+    visit("unit_blocks", self.unit_blocks, "blocks of a unit with by_block_group",
+          between(1, 4096));
+    visit("unit_parameters", self.unit_parameters, "parameters of a unit with size_based",
+          between(int64_t{1}, int64_t{1} << 40));
+    visit("prefetch", self.prefetch,
+          "units whose weights are gathered before they are needed; 0: none", between(0, 64));
+    visit(
+        "reshard_after_forward", self.reshard_after_forward,
+        "with full_shard and hybrid_shard: free a unit's weights between forward and backward, and "
+        "gather them again");
+    visit("grad_sync", self.grad_sync,
+          "add up gradients over ranks once a batch, or after every micro_batch, which needs less "
+          "memory; auto: batch for no_shard and optimizer, micro_batch for the others");
   }
 };
 

@@ -7,6 +7,7 @@
 #include <ATen/Functions.h>
 
 #include "shoal/core/error.h"
+#include "shoal/core/even_parts.h"
 
 namespace shoal::feed {
 namespace {
@@ -66,7 +67,10 @@ Feed::Feed(std::shared_ptr<const data::SampleStream> stream,
       length_(stream->sequence_length()),
       has_loss_mask_(stream->has_loss_mask()),
       next_sample_(loading.first_sample),
-      global_batch_(loading.global_batch) {
+      global_batch_(loading.global_batch),
+      slice_begin_(even_part_begin(loading.global_batch,
+                                   static_cast<uint64_t>(loading.rank),
+                                   static_cast<uint64_t>(loading.world_size))) {
   if (!options_.device.is_cpu()) loading.allocate = allocate_pinned;
   if (options_.read == Read::kLeader && options_.peers && options_.peers->size() > 1)
     message_ = std::make_unique<Message>();
@@ -83,6 +87,7 @@ TokenBatch Feed::next() {
     batch.tokens = batch.tokens.to(options_.device);
     if (batch.loss_mask.defined()) batch.loss_mask = batch.loss_mask.to(options_.device);
   }
+  batch.first_row = batch.first_sample + slice_begin_;
   next_sample_ = batch.first_sample + global_batch_;
   return batch;
 }

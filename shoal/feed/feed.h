@@ -31,9 +31,10 @@ struct FeedOptions {
 
 // A step's samples of these ranks. On the CPU the tensors show the loader's memory, until the next call.
 struct TokenBatch {
-  uint64_t first_sample = 0;
-  at::Tensor tokens;     // int32, rows x (sequence_length + 1)
-  at::Tensor loss_mask;  // uint8, rows x sequence_length; undefined: all targets count
+  uint64_t first_sample = 0;  // of the step, of all ranks
+  uint64_t first_row = 0;     // the sample that is row 0 here
+  at::Tensor tokens;          // int32, rows x (sequence_length + 1)
+  at::Tensor loss_mask;       // uint8, rows x sequence_length; undefined: all targets count
   std::vector<uint32_t> document_lengths;  // row after row
 };
 
@@ -62,6 +63,7 @@ class Feed {
   bool has_loss_mask_;
   uint64_t next_sample_;
   uint64_t global_batch_;
+  uint64_t slice_begin_;                  // of these ranks' samples in a step
   std::unique_ptr<data::Loader> loader_;  // only where batches are read
   std::unique_ptr<Message> message_;      // only where they are sent
 };

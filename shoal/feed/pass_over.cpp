@@ -29,7 +29,7 @@ model::Pass pass_over(const TokenBatch& batch,
   const int64_t length = batch.tokens.size(1) - 1;
   const at::Tensor ids = batch.tokens.narrow(0, first, count).to(at::kLong);
   model::Pass pass{.tokens = ids.narrow(1, 0, length).contiguous(),
-                   .first_row = batch.first_sample + static_cast<uint64_t>(first),
+                   .first_row = batch.first_row + static_cast<uint64_t>(first),
                    .targets = model::Targets{.classes = ids.narrow(1, 1, length).reshape({-1})}};
   if (batch.loss_mask.defined())
     pass.targets->counted = batch.loss_mask.narrow(0, first, count).reshape({-1});

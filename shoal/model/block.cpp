@@ -171,7 +171,7 @@ class Mlp {
 class Block final : public Unit {
  public:
   Block(const ModelConfig& config, int number, Builder& builder)
-      : Unit(format("blocks.{}", number)),
+      : Unit(config::UnitKind::kBlock, format("blocks.{}", number)),
         norm_before_(config.norm_place == NormPlace::kBefore),
         attention_norm_(
             builder.norm(weights(), norm_spec(config, format("blocks.{}.attention_norm", number)))),

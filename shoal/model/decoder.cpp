@@ -32,7 +32,7 @@ at::Tensor sinusoids(int64_t length, int64_t width) {
 class EmbeddingUnit final : public Unit {
  public:
   EmbeddingUnit(const ModelConfig& config, Builder& builder)
-      : Unit("embedding"),
+      : Unit(config::UnitKind::kEmbedding, "embedding"),
         tokens_(builder.embedding(weights(), token_spec(config))),
         dropout_(builder.dropout("embedding", config.dropout)) {
     if (config.positions == Positions::kLearned) {
@@ -68,7 +68,7 @@ class HeadUnit final : public Unit {
  public:
   // `tied`: the embedding of this decoder, or nullptr.
   HeadUnit(const ModelConfig& config, Builder& builder, const Embedding* tied)
-      : Unit("head"),
+      : Unit(config::UnitKind::kHead, "head"),
         norm_(builder.norm(weights(),
                            {.name = "head.norm",
                             .kind = config.norm,
@@ -118,6 +118,10 @@ Decoder::Decoder(const ModelConfig& config, Builder& builder, const Part& part) 
 
 void Decoder::materialize(const Materials& materials) {
   for (const auto& unit : units_) unit->weights().materialize(materials);
+  make_tables(materials);
+}
+
+void Decoder::make_tables(const Materials& materials) {
   if (config_.positions != Positions::kRotary) return;
   // Half precision would put late positions on top of each other.
   angles_ =
@@ -128,7 +132,8 @@ void Decoder::materialize(const Materials& materials) {
 int64_t Decoder::parameters() const {
   int64_t sum = 0;
   for (const auto& unit : units_) {
-    for (size_t i = 0; i < unit->weights().size(); ++i) sum += unit->weights().weight(i).numel();
+    for (size_t i = 0; i < unit->weights().size(); ++i)
+      sum += unit->weights().spec(i).local_elements();
   }
   return sum;
 }

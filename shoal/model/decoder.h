@@ -36,8 +36,10 @@ class Decoder {
   Decoder(const config::ModelConfig& config, Builder& builder);
   Decoder(const config::ModelConfig& config, Builder& builder, const Part& part);
 
-  // New weights everywhere.
+  // New weights everywhere, and the tables.
   void materialize(const Materials& materials);
+  // What is computed beside weights: angles of rotary positions.
+  void make_tables(const Materials& materials);
 
   [[nodiscard]] const config::ModelConfig& config() const { return config_; }
   [[nodiscard]] std::span<const std::unique_ptr<Unit>> units() const { return units_; }

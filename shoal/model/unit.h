@@ -6,6 +6,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "shoal/config/model_config.h"
 #include "shoal/model/pass.h"
 #include "shoal/model/weights.h"
 
@@ -13,8 +14,10 @@ namespace shoal::model {
 
 class Unit {
  public:
-  explicit Unit(std::string name) : weights_(std::move(name)) {}
+  Unit(config::UnitKind kind, std::string name) : kind_(kind), weights_(std::move(name)) {}
   virtual ~Unit() = default;
+
+  [[nodiscard]] config::UnitKind kind() const { return kind_; }
 
   [[nodiscard]] UnitWeights& weights() { return weights_; }
   [[nodiscard]] const UnitWeights& weights() const { return weights_; }
@@ -23,6 +26,7 @@ class Unit {
   virtual at::Tensor forward(const at::Tensor& x, const Pass& pass) = 0;
 
  private:
+  config::UnitKind kind_;
   UnitWeights weights_;
 };
 

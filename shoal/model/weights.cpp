@@ -84,6 +84,8 @@ std::vector<int64_t> WeightSpec::local_shape() const {
   return local;
 }
 
+int64_t WeightSpec::local_elements() const { return elements_of(local_shape()); }
+
 const at::Tensor& Weight::value() const { return unit_->weight(index_); }
 
 const WeightSpec& Weight::spec() const { return unit_->spec(index_); }
@@ -150,7 +152,7 @@ void UnitWeights::draw(const at::Tensor& out, int64_t first, uint64_t seed) cons
   const int64_t end = first + out.numel();
   for (size_t i = 0; i < specs_.size(); ++i) {
     const int64_t begin = std::max(first, offsets_[i]);
-    const int64_t count = std::min(end, offsets_[i] + elements_of(specs_[i].local_shape())) - begin;
+    const int64_t count = std::min(end, offsets_[i] + specs_[i].local_elements()) - begin;
     if (count > 0)
       out.narrow(0, begin - first, count)
           .copy_(new_values(specs_[i], begin - offsets_[i], count, seed));
@@ -165,7 +167,7 @@ void UnitWeights::lay_out() {
     for (size_t i = 0; i < specs_.size(); ++i) {
       if (specs_[i].decays() != decays) continue;
       offsets_[i] = elements_;
-      elements_ += aligned(elements_of(specs_[i].local_shape()));
+      elements_ += aligned(specs_[i].local_elements());
     }
     if (decays) decayed_ = elements_;
   }
@@ -185,6 +187,9 @@ void UnitWeights::open_gradients() { written_.assign(specs_.size(), false); }
 void UnitWeights::close_gradients() {
   for (size_t i = 0; i < specs_.size(); ++i) {
     if (first_write(i)) gradients_[i].zero_();
+    const int64_t used = specs_[i].local_elements();
+    if (used < aligned(used))
+      flat_gradient_.narrow(0, offsets_[i] + used, aligned(used) - used).zero_();
   }
 }
 

@@ -53,6 +53,7 @@ struct WeightSpec {
   [[nodiscard]] int64_t columns() const { return shape.size() == 2 ? shape[1] : 1; }
   [[nodiscard]] bool decays() const { return shape.size() >= 2; }
   [[nodiscard]] std::vector<int64_t> local_shape() const;
+  [[nodiscard]] int64_t local_elements() const;
 };
 
 class UnitWeights;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,13 +30,24 @@ struct Matrix {
   int64_t columns = 0;
 };
 
+// Neighbours in a flat tensor that are treated alike.
+struct Range {
+  int64_t begin = 0;
+  int64_t end = 0;
+  bool decays = false;
+  bool counts = true;  // in the norm of the gradients: of elements on several ranks, on one of them
+};
+
 struct FlatUnit {
   std::string name;
   at::Tensor weight;
   at::Tensor gradient;                // fp32, or fp64 with fp64 weights
-  int64_t decayed = 0;                // the first elements, on which weight decay works
-  std::vector<Matrix> matrices = {};  // those that muon updates
+  std::vector<Range> ranges = {};     // in order, of all weights
+  std::vector<Matrix> matrices = {};  // those that muon updates; they decay
 };
+
+// Adds a scalar up over all ranks that hold other elements.
+using SumOverRanks = std::function<void(const at::Tensor& inout)>;
 
 struct Update {
   at::Tensor gradient_norm;  // before clipping
@@ -47,7 +59,7 @@ struct UnitState {
   std::string name;
   at::Tensor master;  // the weights themselves, where they are of full precision
   at::Tensor mean;
-  at::Tensor mean_square;
+  at::Tensor mean_square;  // undefined: the optimizer has none
 };
 
 struct NamedTensor {
@@ -57,7 +69,9 @@ struct NamedTensor {
 
 class Optimizer {
  public:
-  Optimizer(const config::OptimizerConfig& config, std::vector<FlatUnit> units);
+  Optimizer(const config::OptimizerConfig& config,
+            std::vector<FlatUnit> units,
+            SumOverRanks sum_over_ranks = nullptr);
 
   // `gradient_scale`: by what the gradients were multiplied; undefined: by nothing.
   Update step(double lr, const at::Tensor& loss, const at::Tensor& gradient_scale = {});
@@ -79,16 +93,16 @@ class Optimizer {
   };
 
   void update(Unit& unit, double lr, const at::Tensor& divisor, const at::Tensor& skipped);
-  void update_by_adamw(Unit& unit,
-                       int64_t begin,
-                       int64_t end,
-                       double lr,
-                       double decay,
-                       const at::Tensor& divisor,
-                       const at::Tensor& skipped);
+  [[nodiscard]] at::Tensor gradient_norm() const;
+  void update_range(Unit& unit,
+                    const Range& range,
+                    double lr,
+                    const at::Tensor& divisor,
+                    const at::Tensor& skipped);
 
   config::OptimizerConfig config_;
   std::vector<Unit> units_;
+  SumOverRanks sum_over_ranks_;
   at::Tensor steps_;  // that were taken
   SpikeGuard guard_;
 };

@@ -11,8 +11,9 @@
 
 namespace shoal::train {
 
-double operations_per_token(const model::Decoder& decoder, int64_t sequence_length) {
-  const config::ModelConfig& config = decoder.config();
+double operations_per_token(const config::ModelConfig& config, int64_t sequence_length) {
+  model::PlainBuilder builder({});
+  const model::Decoder decoder(config, builder);  // shapes alone: it has no tensors
   double in_products = 0;
   for (const auto& unit : decoder.units()) {
     const model::UnitWeights& weights = unit->weights();
@@ -22,7 +23,7 @@ double operations_per_token(const model::Decoder& decoder, int64_t sequence_leng
       const bool is_head =
           looked_up && config.tied && weights.spec(i).name == "embedding.tokens.weight";
       if (weights.spec(i).decays() && (!looked_up || is_head))
-        in_products += static_cast<double>(weights.weight(i).numel());
+        in_products += static_cast<double>(weights.spec(i).local_elements());
     }
   }
   const double attention = 12.0 * config.layers * config.heads *

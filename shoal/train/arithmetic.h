@@ -10,7 +10,7 @@ namespace shoal::train {
 // Floating-point operations of forward and backward for one token: 6 for each weight that takes part
 // in a product, and 12 * layers * heads * head_width * tokens for attention, as if it were not causal
 // (the convention of PaLM and torchtitan). Recomputation is not counted.
-double operations_per_token(const model::Decoder& decoder, int64_t sequence_length);
+double operations_per_token(const config::ModelConfig& config, int64_t sequence_length);
 
 // Operations per second of a bare matrix product in that type, the best of a short while: what there
 // is to reach on this very machine, not what a table promises.

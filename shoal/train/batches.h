@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "shoal/feed/feed.h"
 #include "shoal/model/decoder.h"
+#include "shoal/parallel/ranks.h"
 
 namespace shoal::train {
 
@@ -13,16 +15,26 @@ struct Batch {
   std::vector<model::Pass> passes;  // micro-batches, with targets
   int64_t targets = 0;              // that count
   int64_t tokens = 0;
+
+  // The losses and gradients of the passes add up to those of a step of so many targets.
+  void share_step_of(int64_t targets_of_step);
 };
 
 struct BatchOptions {
-  int64_t micro_batch = 0;         // rows of a pass; 0: all
+  int64_t passes = 1;              // rows are divided as evenly as they can be
   bool separate_documents = true;  // see DataConfig
   bool training = true;
 };
 
-// The loss of a pass is divided by the targets of the whole batch, so that losses and gradients of its
-// passes add up to the batch's.
+// Passes that a step of `batch` rows takes on each of `ranks`, when a pass may have `micro_batch` rows: the
+// same number on all, though their rows differ by one.
+int64_t passes_of_step(int64_t batch, int64_t ranks, std::optional<int64_t> micro_batch);
+
+// Of all ranks' batches together. Collective.
+int64_t targets_of_step(const Batch& batch, parallel::Ranks& ranks);
+
+// A step of this batch alone. With more passes than rows some have a row whose targets do not count: ranks
+// that work together need the same number of passes.
 Batch batch_of(const feed::TokenBatch& tokens,
                const model::Decoder& decoder,
                const BatchOptions& options);

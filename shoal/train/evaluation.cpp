@@ -4,21 +4,28 @@
 
 namespace shoal::train {
 
-double evaluate(const model::Decoder& decoder,
+double evaluate(parallel::ParallelModel& model,
+                parallel::Ranks& ranks,
                 const std::shared_ptr<const data::SampleStream>& stream,
                 const EvaluationOptions& options) {
-  const at::NoGradGuard no_grad;
-  feed::Feed feed(stream, {.global_batch = static_cast<uint64_t>(options.batch)},
+  const int data_ranks = ranks.size(parallel::kDataAxes);
+  const int64_t rows = std::max<int64_t>(options.batch, data_ranks);
+  feed::Feed feed(stream,
+                  {.global_batch = static_cast<uint64_t>(rows),
+                   .rank = ranks.position(parallel::kDataAxes),
+                   .world_size = data_ranks},
                   {.device = options.device});
-  BatchOptions passes = options.passes;
-  passes.training = false;
   double sum = 0;
   int64_t targets = 0;
   for (int64_t i = 0; i < options.batches; ++i) {
-    const Batch batch = batch_of(feed.next(), decoder, passes);
-    for (const model::Pass& pass : batch.passes)
-      sum += decoder.forward(pass).item<double>() * static_cast<double>(batch.targets);
-    targets += batch.targets;
+    Batch batch = batch_of(feed.next(), model.decoder(),
+                           {.passes = passes_of_step(rows, data_ranks, options.micro_batch),
+                            .separate_documents = options.separate_documents,
+                            .training = false});
+    const int64_t counted = targets_of_step(batch, ranks);
+    batch.share_step_of(counted);
+    sum += model.evaluate(batch.passes).item<double>() * static_cast<double>(counted);
+    targets += counted;
   }
   return sum / static_cast<double>(std::max<int64_t>(targets, 1));
 }

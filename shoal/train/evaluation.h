@@ -3,22 +3,25 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "shoal/data/loader/sample_stream.h"
-#include "shoal/model/decoder.h"
+#include "shoal/parallel/parallel_model.h"
 #include "shoal/train/batches.h"
 
 namespace shoal::train {
 
 struct EvaluationOptions {
   int64_t batches = 20;
-  int64_t batch = 16;  // sequences
-  BatchOptions passes = {};
+  int64_t batch = 16;  // sequences, of all ranks
+  std::optional<int64_t> micro_batch = std::nullopt;
+  bool separate_documents = true;
   c10::Device device = c10::Device(c10::kCPU);
 };
 
-// Mean over the targets of the first samples of `stream`: the same ones each time.
-double evaluate(const model::Decoder& decoder,
+// Mean over the targets of the first samples of `stream`: the same ones each time. Collective.
+double evaluate(parallel::ParallelModel& model,
+                parallel::Ranks& ranks,
                 const std::shared_ptr<const data::SampleStream>& stream,
                 const EvaluationOptions& options);
 

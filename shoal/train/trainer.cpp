@@ -11,22 +11,21 @@
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
 #include "shoal/optim/curve.h"
+#include "shoal/plan/layout.h"
 #include "shoal/state/checkpoint_store.h"
 #include "shoal/train/arithmetic.h"
 #include "shoal/train/batches.h"
 #include "shoal/train/evaluation.h"
 #include "shoal/train/precision.h"
-#include "shoal/train/step.h"
-#include "shoal/train/units.h"
 
 namespace shoal::train {
 namespace {
 
 namespace fs = std::filesystem;
 
-BatchOptions batch_options(const config::RunConfig& config) {
-  return {.micro_batch = config.train.micro_batch.value_or(0),
-          .separate_documents = config.data.separate_documents};
+// A text is made by one rank, from all weights.
+bool can_sample(const parallel::Ranks& ranks) {
+  return ranks.size({plan::Axis::kPp, plan::Axis::kTp}) == 1;
 }
 
 // A number that a checkpoint's values hold as text.
@@ -67,11 +66,13 @@ std::shared_ptr<const data::SampleStream> open_stream(const config::RunConfig& c
 
 Trainer::~Trainer() = default;
 
-Trainer::Trainer(config::RunConfig config, fs::path directory, Hooks hooks)
+Trainer::Trainer(config::RunConfig config, fs::path directory, comm::World& world, Hooks hooks)
     : config_(std::move(config)),
       checkpoints_(std::move(directory) / "checkpoints"),
       hooks_(std::move(hooks)),
-      device_(device_of(config_.train.device)) {
+      device_(device_of(config_.train.device)),
+      world_(world),
+      ranks_(world, plan::mesh_of(config_.parallel, world.size())) {
   const std::string& from = config_.train.init_from;
   const bool foreign = from != config::kFromScratch && from != config::kFromResume;
   if (foreign) config_.model = checkpoint::read_hugging_face_config(from).config;
@@ -85,27 +86,35 @@ Trainer::Trainer(config::RunConfig config, fs::path directory, Hooks hooks)
     throw UsageError(format("model.vocab_size is {}, but the data has ids up to {}",
                             *config_.model.vocab_size, vocabulary - 1));
 
-  builder_ = std::make_unique<model::PlainBuilder>(
-      model::BuilderOptions{.recompute = config_.train.recompute, .seed = config_.run.seed});
-  decoder_ = std::make_unique<model::Decoder>(config_.model, *builder_);
   const auto newest = from == config::kFromResume ? state::latest(checkpoints_) : std::nullopt;
   model::Materials materials = materials_of(config_.train.precision, device_, config_.run.seed);
   materials.new_values = !foreign && !newest;
-  decoder_->materialize(materials);
-  if (foreign) checkpoint::load_hugging_face(from, *decoder_);
-  optimizer_ = std::make_unique<optim::Optimizer>(config_.optimizer, flat_units(*decoder_));
+  model_ = std::make_unique<parallel::ParallelModel>(config_, ranks_, materials);
+  if (foreign) load_foreign(from);
+  optimizer_ = std::make_unique<optim::Optimizer>(config_.optimizer, model_->flat_units(),
+                                                  model_->sum_over_ranks());
   if (config_.train.precision == config::Precision::kFp16)
     scaler_ = std::make_unique<optim::GradientScaler>(at::TensorOptions().device(device_));
   if (const auto best = state::best(checkpoints_)) best_ = best->value;
   if (newest) resume(state::Checkpoint(newest->path));
-  operations_per_token_ = operations_per_token(*decoder_, config_.model.context);
+  operations_per_token_ = operations_per_token(config_.model, config_.model.context);
+}
+
+void Trainer::load_foreign(const std::string& directory) {
+  if (!checkpoint::can_save(*model_))
+    throw UsageError(
+        "weights of others can be read only where each rank has whole weights: write "
+        "`sharding: no_shard` with tp and pp of 1, or make a checkpoint of one rank of them");
+  model_->open();
+  checkpoint::load_hugging_face(directory, model_->decoder());
+  model_->changed();
 }
 
 checkpoint::TrainingState Trainer::training_state() {
   std::vector<optim::NamedTensor> others;
   if (scaler_)
     others = {{"scaler.scale", scaler_->scale()}, {"scaler.good", scaler_->good_steps()}};
-  return {*decoder_, *optimizer_, std::move(others)};
+  return {*model_, *optimizer_, std::move(others)};
 }
 
 void Trainer::resume(const state::Checkpoint& checkpoint) {
@@ -115,7 +124,9 @@ void Trainer::resume(const state::Checkpoint& checkpoint) {
         format("{} was trained on other data, or in another order: go on with the same "
                "data, or start a run with another name",
                checkpoint.path().string()));
+  model_->open();
   checkpoint::load(checkpoint, training_state());
+  model_->changed();
   step_ = static_cast<int64_t>(checkpoint.step());
   tokens_ = number_in(checkpoint, "tokens");
   skipped_ = number_in(checkpoint, "skipped");
@@ -127,33 +138,34 @@ struct Trainer::StepFigures {
   double norm = 0;
   double lr = 0;
   double dt = 0;
-  StepTimes times;
+  parallel::StepTimes times;
   int64_t tokens = 0;
 };
 
 Trainer::StepFigures Trainer::take_step() {
   const auto began = Clock::now();
   StepFigures figures;
-  const Batch batch = batch_of(feed_->next(), *decoder_, batch_options(config_));
-  open_gradients(*decoder_);
-  at::Tensor loss;
-  for (model::Pass pass : batch.passes) {
+  const int data_ranks = ranks_.size(parallel::kDataAxes);
+  Batch batch = batch_of(
+      feed_->next(), model_->decoder(),
+      {.passes = passes_of_step(config_.train.batch, data_ranks, config_.train.micro_batch),
+       .separate_documents = config_.data.separate_documents});
+  batch.share_step_of(targets_of_step(batch, ranks_));
+  for (model::Pass& pass : batch.passes) {
     if (scaler_) pass.targets->gradient_scale = scaler_->scale();
-    const at::Tensor part =
-        forward_backward(*decoder_, pass, config_.train.recompute, &figures.times);
-    loss = loss.defined() ? loss + part : part;
   }
-  close_gradients(*decoder_);
-  figures.lr = optim::learning_rate(config_.optimizer, step_, config_.train.steps, /*ranks=*/1);
+  const at::Tensor loss = model_->forward_backward(batch.passes, &figures.times);
+  figures.lr = optim::learning_rate(config_.optimizer, step_, config_.train.steps, data_ranks);
   const optim::Update update =
       optimizer_->step(figures.lr, loss, scaler_ ? scaler_->scale() : at::Tensor());
+  model_->changed();
   if (scaler_) scaler_->update(update.skipped);
   figures.loss = loss.item<double>();
   figures.norm = update.gradient_norm.item<double>();
   skipped_ += update.skipped.item<float>() > 0 ? 1 : 0;
-  figures.tokens = batch.tokens;
+  figures.tokens = config_.train.batch * config_.model.context;
   ++step_;
-  tokens_ += batch.tokens;
+  tokens_ += figures.tokens;
   figures.dt = seconds_since(began);
   return figures;
 }
@@ -175,10 +187,10 @@ metrics::Record Trainer::record_of(const StepFigures& figures) {
       .dtb = figures.times.backward,
       .samples_per_second = static_cast<double>(config_.train.batch) / figures.dt,
       .tokens_per_second = per_second,
-      .tokens_per_second_per_device = per_second,
+      .tokens_per_second_per_device = per_second / world_.size(),
       .memory_bytes = peak_memory()};
   record.time_left = recent_dt_ * static_cast<double>(config_.train.steps - step_);
-  if (peak_ > 0) record.mfu = operations_per_token_ * per_second / peak_;
+  if (peak_ > 0) record.mfu = operations_per_token_ * per_second / world_.size() / peak_;
   if (first) {
     record.startup_seconds = seconds_since(hooks_.process_began);
     recent_dt_ = 0;
@@ -189,7 +201,7 @@ metrics::Record Trainer::record_of(const StepFigures& figures) {
 
 // Again now and then: others may have had the machine the first time.
 void Trainer::measure_peak() {
-  const at::ScalarType type = decoder_->units().front()->weights().flat_weight().scalar_type();
+  const at::ScalarType type = model_->stages().front()->groups().front()->shard().scalar_type();
   peak_ = std::max(peak_, measured_peak(type, device_));
 }
 
@@ -197,10 +209,11 @@ double Trainer::evaluate_once() {
   if (!validation_)
     throw UsageError(
         "the data has no validation split as long as a sequence: prepare it with --validation");
-  return evaluate(*decoder_, validation_,
+  return evaluate(*model_, ranks_, validation_,
                   {.batches = config_.train.eval_batches,
                    .batch = config_.train.micro_batch.value_or(config_.train.batch),
-                   .passes = batch_options(config_),
+                   .micro_batch = config_.train.micro_batch,
+                   .separate_documents = config_.data.separate_documents,
                    .device = device_});
 }
 
@@ -210,11 +223,15 @@ void Trainer::evaluate_into(metrics::Record& record, metrics::Sinks& sinks) {
     record.val_loss = evaluate_once();
     record.perplexity = std::exp(*record.val_loss);
   }
-  if (hooks_.sample) sinks.text(step_, "sample", hooks_.sample(*decoder_));
+  if (!hooks_.sample || !can_sample(ranks_)) return;
+  model_->open();
+  if (writes()) sinks.text(step_, "sample", hooks_.sample(model_->decoder()));
 }
 
 void Trainer::save(metrics::Sinks& sinks) {
+  if (!checkpoint::can_save(*model_)) return;
   sinks.flush();  // a run that goes on from here must find its figures up to here
+  if (!writes()) return;
   checkpoint::save(checkpoints_, static_cast<uint64_t>(step_), training_state(),
                    {{"tokens", std::to_string(tokens_)},
                     {"skipped", std::to_string(skipped_)},
@@ -225,10 +242,16 @@ void Trainer::save(metrics::Sinks& sinks) {
 }
 
 End Trainer::run(metrics::Sinks& sinks) {
-  state::remove_unfinished(checkpoints_);
+  if (writes()) state::remove_unfinished(checkpoints_);
+  if (writes() && !checkpoint::can_save(*model_))
+    log::warn(
+        "checkpoints of weights that are divided among ranks are not there yet: this run saves "
+        "none");
   feed_ = std::make_unique<feed::Feed>(
       stream_,
       data::LoaderOptions{.global_batch = static_cast<uint64_t>(config_.train.batch),
+                          .rank = ranks_.position(parallel::kDataAxes),
+                          .world_size = ranks_.size(parallel::kDataAxes),
                           .first_sample = next_sample_,
                           .threads = config_.data.threads},
       feed::FeedOptions{.device = device_});
@@ -236,7 +259,7 @@ End Trainer::run(metrics::Sinks& sinks) {
   while (step_ < config_.train.steps && !stopped) {
     metrics::Record record = record_of(take_step());
     const bool last = step_ == config_.train.steps;
-    stopped = hooks_.stop();
+    stopped = world_.control().any(hooks_.stop(), "whether to stop");
     const bool evaluating =
         config_.train.eval_every > 0 && !stopped && (due(config_.train.eval_every) || last);
     if (evaluating) evaluate_into(record, sinks);
@@ -245,7 +268,8 @@ End Trainer::run(metrics::Sinks& sinks) {
     if (due(config_.train.save_every) || last || stopped || best) save(sinks);
     if (best) {
       best_ = record.val_loss;
-      state::mark_best(checkpoints_, static_cast<uint64_t>(step_), *best_);
+      if (writes() && checkpoint::can_save(*model_))
+        state::mark_best(checkpoints_, static_cast<uint64_t>(step_), *best_);
     }
   }
   return stopped ? End::kStopped : End::kDone;

@@ -7,7 +7,8 @@
 //   checkpoints/step-N     what a run goes on from; the newest ones and the best by validation loss
 //   metrics.*, events.*    see docs/metrics.md
 //
-// A run that is killed and resumed has the same losses, bit by bit, as one that was not.
+// A run that is killed and resumed has the same losses, bit by bit, as one that was not. All ranks of a job
+// have a trainer each and call the same functions; rank 0 alone writes files.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +19,15 @@
 #include <string>
 
 #include "shoal/checkpoint/training_state.h"
+#include "shoal/comm/world.h"
 #include "shoal/config/run_config.h"
 #include "shoal/core/units.h"
 #include "shoal/data/loader/sample_stream.h"
 #include "shoal/feed/feed.h"
 #include "shoal/metrics/sink.h"
-#include "shoal/model/decoder.h"
 #include "shoal/optim/gradient_scaler.h"
 #include "shoal/optim/optimizer.h"
+#include "shoal/parallel/parallel_model.h"
 #include "shoal/state/checkpoint.h"
 
 namespace shoal::train {
@@ -45,14 +47,17 @@ std::shared_ptr<const data::SampleStream> open_stream(const config::RunConfig& c
 
 class Trainer {
  public:
-  // Makes or reads the weights. `config` is resolved; its vocab_size may still be auto.
-  Trainer(config::RunConfig config, std::filesystem::path directory, Hooks hooks);
+  // Makes or reads the weights. `config` is resolved; its vocab_size may still be auto. `world` outlives the
+  // trainer.
+  Trainer(config::RunConfig config,
+          std::filesystem::path directory,
+          comm::World& world,
+          Hooks hooks);
   ~Trainer();
 
   // Steps that are done: more than 0 when an earlier run was resumed.
   [[nodiscard]] int64_t steps_done() const { return step_; }
   [[nodiscard]] const config::RunConfig& config() const { return config_; }
-  [[nodiscard]] const model::Decoder& decoder() const { return *decoder_; }
 
   End run(metrics::Sinks& sinks);
 
@@ -62,8 +67,10 @@ class Trainer {
  private:
   struct StepFigures;
 
+  [[nodiscard]] bool writes() const { return world_.rank() == 0; }
   // What checkpoints hold, and are loaded into.
   checkpoint::TrainingState training_state();
+  void load_foreign(const std::string& directory);
   void resume(const state::Checkpoint& checkpoint);
   StepFigures take_step();
   metrics::Record record_of(const StepFigures& figures);
@@ -78,8 +85,9 @@ class Trainer {
   c10::Device device_;
   std::shared_ptr<const data::SampleStream> stream_;
   std::shared_ptr<const data::SampleStream> validation_;  // nullptr: there is none
-  std::unique_ptr<model::Builder> builder_;
-  std::unique_ptr<model::Decoder> decoder_;
+  comm::World& world_;
+  parallel::Ranks ranks_;
+  std::unique_ptr<parallel::ParallelModel> model_;
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<optim::GradientScaler> scaler_;  // with fp16
   std::unique_ptr<feed::Feed> feed_;

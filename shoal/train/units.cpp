@@ -17,10 +17,12 @@ std::vector<optim::FlatUnit> flat_units(const model::Decoder& decoder) {
   for (const auto& unit : decoder.units()) {
     const model::UnitWeights& weights = unit->weights();
     if (weights.size() == 0) continue;  // a head that is tied, behind a norm without weights
-    optim::FlatUnit entry{.name = weights.name(),
-                          .weight = weights.flat_weight(),
-                          .gradient = weights.flat_gradient(),
-                          .decayed = weights.decayed_elements()};
+    optim::FlatUnit entry{
+        .name = weights.name(),
+        .weight = weights.flat_weight(),
+        .gradient = weights.flat_gradient(),
+        .ranges = {{.end = weights.decayed_elements(), .decays = true},
+                   {.begin = weights.decayed_elements(), .end = weights.elements()}}};
     for (size_t i = 0; muon_may_update(weights) && i < weights.size(); ++i) {
       const at::Tensor& weight = weights.weight(i);
       if (weight.dim() == 2)

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <map>
 
 #include "shoal/comm/gloo/listener.h"
 #include "shoal/comm/gloo/process_group.h"
@@ -32,9 +31,9 @@ class GlooTransport final : public Transport {
 
   c10::intrusive_ptr<c10d::Backend> make_bare_group(const GroupSpec& group, int color) override {
     accept_new_connections(listeners_);
-    const std::string key = format("gloo/{}/{}/", group.name, color);
-    auto store = c10::make_intrusive<JobStore>(options_.store, format("{}{}/", key, made_[key]++),
-                                               options_.deadline);
+    auto store = c10::make_intrusive<JobStore>(
+        options_.store, format("gloo/{}/{}/{}/", group.name, group.before, color),
+        options_.deadline);
     return make_gloo_process_group(device_, store, group.rank, group.size(),
                                    beyond(options_.deadline));
   }
@@ -45,8 +44,6 @@ class GlooTransport final : public Transport {
   GlooOptions options_;
   GlooDevice device_;
   std::vector<int> listeners_;
-  // Groups by name, so that one made again does not meet the keys of the first.
-  std::map<std::string, int> made_;
 };
 
 }  // namespace

@@ -1,0 +1,77 @@
+// parallel_model.h -- a decoder spread over ranks: what this rank has of it, and the steps they take
+// together.
+//
+//   ParallelModel model(config, ranks, materials);
+//   optim::Optimizer optimizer(config.optimizer, model.flat_units(), model.sum_over_ranks());
+//   const at::Tensor loss = model.forward_backward(passes);     // gradients are complete on all ranks
+//   optimizer.step(lr, loss);
+//   model.changed();
+//
+// Where the arithmetic happens is the layout's affair, not its result: loss, gradients and new weights are
+// those of one rank up to round-off. One rank alone is the layout in which every group has one member.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "shoal/config/run_config.h"
+#include "shoal/model/builder.h"
+#include "shoal/model/decoder.h"
+#include "shoal/optim/optimizer.h"
+#include "shoal/parallel/ranks.h"
+#include "shoal/parallel/stage.h"
+
+namespace shoal::parallel {
+
+struct StepTimes {
+  double forward = 0;  // seconds
+  double backward = 0;
+};
+
+class ParallelModel {
+ public:
+  // `config.model.vocab_size` is given, and the layout has been checked. `ranks` outlives the model.
+  ParallelModel(const config::RunConfig& config, Ranks& ranks, const model::Materials& materials);
+  ~ParallelModel();
+
+  // The gradients of a step, and its loss, of all ranks. The passes are this rank's micro-batches, as many
+  // as on every other rank, and the same ones on ranks of one pipeline and of one tensor-parallel group;
+  // their losses are shares of the step's.
+  at::Tensor forward_backward(std::span<const model::Pass> passes, StepTimes* times = nullptr);
+
+  // The loss of the passes of all ranks, without gradients.
+  at::Tensor evaluate(std::span<const model::Pass> passes);
+
+  // What the optimizer works on, and how it learns the norm of all gradients.
+  [[nodiscard]] std::vector<optim::FlatUnit> flat_units() const;
+  [[nodiscard]] optim::SumOverRanks sum_over_ranks() const;
+  // The optimizer has changed the weights.
+  void changed();
+
+  // Makes all weights of this rank's units whole until the next step: to sample from them, or to set
+  // them. Collective.
+  void open();
+  // Whether this rank's units are all that there are: no pipeline.
+  [[nodiscard]] bool holds_every_unit() const { return ranks_.size(plan::Axis::kPp) == 1; }
+
+  // Any part of the decoder: for positions and the config.
+  [[nodiscard]] const model::Decoder& decoder() const { return *decoders_.front(); }
+  [[nodiscard]] const std::vector<std::unique_ptr<Stage>>& stages() const { return stages_; }
+
+ private:
+  void add_stage(const config::RunConfig& config,
+                 const model::Part& part,
+                 const model::Materials& materials);
+  [[nodiscard]] bool counts_in_norm(const model::WeightSpec& spec, const Stage& stage) const;
+  at::Tensor sum_of_losses(const at::Tensor& loss);
+
+  Ranks& ranks_;
+  std::unique_ptr<model::Builder> builder_;
+  std::vector<std::unique_ptr<model::Decoder>> decoders_;
+  std::vector<std::unique_ptr<Stage>> stages_;
+  comm::Group losses_;
+  comm::Group norms_;
+};
+
+}  // namespace shoal::parallel

@@ -1,0 +1,253 @@
+#include "shoal/verify/agreement.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include <ATen/ATen.h>
+
+#include "shoal/core/even_parts.h"
+#include "shoal/optim/curve.h"
+#include "shoal/parallel/parallel_model.h"
+#include "shoal/plan/layout.h"
+#include "shoal/train/batches.h"
+#include "shoal/train/precision.h"
+#include "shoal/verify/made_up_batch.h"
+
+namespace shoal::verify {
+namespace {
+
+using parallel::ParallelModel;
+using parallel::Ranks;
+
+// One side of the comparison: a model, its optimizer, and its share of every step's samples.
+class Side {
+ public:
+  Side(const config::RunConfig& config, Ranks& ranks)
+      : config_(config),
+        ranks_(ranks),
+        model_(
+            config, ranks, train::materials_of(config.train.precision, at::kCPU, config.run.seed)),
+        optimizer_(config.optimizer, model_.flat_units(), model_.sum_over_ranks()) {}
+
+  [[nodiscard]] const ParallelModel& model() const { return model_; }
+
+  at::Tensor gradients_of(int64_t step) {
+    const auto batch_rows = static_cast<uint64_t>(config_.train.batch);
+    const auto rank = static_cast<uint64_t>(ranks_.position(parallel::kDataAxes));
+    const auto ranks = static_cast<uint64_t>(ranks_.size(parallel::kDataAxes));
+    const uint64_t first = even_part_begin(batch_rows, rank, ranks);
+    const uint64_t end = even_part_begin(batch_rows, rank + 1, ranks);
+    const feed::TokenBatch tokens = made_up_batch({.seed = config_.run.seed,
+                                                   .length = config_.model.context,
+                                                   .classes = *config_.model.vocab_size},
+                                                  static_cast<uint64_t>(step) * batch_rows + first,
+                                                  static_cast<int64_t>(end - first));
+    train::Batch batch = train::batch_of(
+        tokens, model_.decoder(),
+        {.passes = train::passes_of_step(config_.train.batch, static_cast<int64_t>(ranks),
+                                         config_.train.micro_batch),
+         .separate_documents = config_.data.separate_documents});
+    batch.share_step_of(train::targets_of_step(batch, ranks_));
+    loss_ = model_.forward_backward(batch.passes);
+    return loss_;
+  }
+
+  at::Tensor update(int64_t step) {
+    const double lr = optim::learning_rate(config_.optimizer, step, config_.train.steps,
+                                           ranks_.size(parallel::kDataAxes));
+    const optim::Update update = optimizer_.step(lr, loss_);
+    model_.changed();
+    return update.gradient_norm;
+  }
+
+ private:
+  const config::RunConfig& config_;
+  Ranks& ranks_;
+  ParallelModel model_;
+  optim::Optimizer optimizer_;
+  at::Tensor loss_;
+};
+
+// What this rank holds of a logical tensor, in the order of its elements.
+at::Tensor held_part(const at::Tensor& whole, const model::WeightSpec& spec) {
+  if (spec.parts.empty()) return whole.reshape({-1});
+  std::vector<at::Tensor> parts;
+  for (const model::Box& box : spec.parts) {
+    const at::Tensor rows = whole.narrow(0, box.first_row, box.rows);
+    parts.push_back(
+        (whole.dim() == 1 ? rows : rows.narrow(1, box.first_column, box.columns)).reshape({-1}));
+  }
+  return at::cat(parts);
+}
+
+double largest(const at::Tensor& x) { return x.numel() == 0 ? 0 : x.abs().max().item<double>(); }
+
+enum class What { kInitial, kGradient, kWeight };
+
+// Rank 0's logical tensors, as all ranks get to see them.
+class Reference {
+ public:
+  Reference(const config::RunConfig& config, comm::Group all)
+      : all_(std::move(all)), builder_(model::BuilderOptions{}), shape_(config.model, builder_) {}
+
+  // Calls visit(name, tensor) for each, on all ranks. `side` only on rank 0.
+  template <class Visit>
+  void for_each(const Side* side, What what, at::ScalarType type, Visit&& visit) {
+    for (size_t u = 0; u < shape_.units().size(); ++u) {
+      model::UnitWeights& unit = shape_.units()[u]->weights();
+      if (unit.elements() == 0) continue;
+      const at::Tensor flat = at::zeros({unit.elements()}, type);
+      if (side != nullptr) fill(flat, unit, *side, what);
+      all_.broadcast(flat, 0, "what one rank has in " + unit.name()).wait();
+      const std::vector<at::Tensor> views = unit.views_of(flat);
+      for (size_t i = 0; i < views.size(); ++i) visit(unit.spec(i).name, views[i]);
+    }
+  }
+
+ private:
+  static void fill(const at::Tensor& flat,
+                   const model::UnitWeights& unit,
+                   const Side& side,
+                   What what) {
+    const std::vector<at::Tensor> views = unit.views_of(flat);
+    for (const auto& group : side.model().stages().front()->groups()) {
+      const at::Tensor& from = what == What::kGradient ? group->shard_gradient() : group->shard();
+      for (const parallel::Piece& piece : group->pieces()) {
+        for (size_t i = 0; i < unit.size(); ++i) {
+          if (unit.spec(i).name == piece.spec->name)
+            views[i].view(-1).copy_(from.narrow(0, piece.offset, piece.count));
+        }
+      }
+    }
+  }
+
+  comm::Group all_;
+  model::PlainBuilder builder_;
+  model::Decoder shape_;  // for names and places; it has no tensors
+};
+
+// The layout's pieces by name: a tied matrix can be on two stages.
+class Pieces {
+ public:
+  explicit Pieces(const ParallelModel& model) {
+    for (const auto& stage : model.stages()) {
+      for (const auto& group : stage->groups()) {
+        for (const parallel::Piece& piece : group->pieces())
+          pieces_.emplace(piece.spec->name, Held{piece, group.get()});
+      }
+    }
+  }
+
+  // The largest difference of what this rank holds of `name`.
+  [[nodiscard]] double difference(const std::string& name,
+                                  const at::Tensor& whole,
+                                  What what) const {
+    double worst = 0;
+    const auto [begin, end] = pieces_.equal_range(name);
+    for (auto it = begin; it != end; ++it) {
+      const auto& [piece, group] = it->second;
+      const at::Tensor& from = what == What::kGradient ? group->shard_gradient() : group->shard();
+      const at::Tensor mine = from.narrow(0, piece.offset, piece.count);
+      const at::Tensor theirs = held_part(whole, *piece.spec).narrow(0, piece.first, piece.count);
+      const double difference = largest(mine.to(at::kDouble) - theirs.to(at::kDouble));
+      worst = std::isnan(difference) ? difference : std::max(worst, difference);
+    }
+    return worst;
+  }
+
+ private:
+  struct Held {
+    parallel::Piece piece;
+    const parallel::UnitGroup* group;
+  };
+
+  std::multimap<std::string, Held> pieces_;
+};
+
+// A NaN is the largest of all differences.
+void raise(double& worst, double difference) {
+  if (!(difference <= worst)) worst = difference;
+}
+
+// The largest on any rank; NaN when any has one.
+void share(comm::Group& all, Agreement& found) {
+  std::vector<double*> figures = {&found.loss, &found.norm, &found.largest_gradient};
+  for (auto& [name, difference] : found.tensors) {
+    figures.push_back(&difference.initial);
+    figures.push_back(&difference.gradient);
+    figures.push_back(&difference.weight);
+  }
+  const at::Tensor values = at::empty({static_cast<int64_t>(figures.size())}, at::kDouble);
+  auto* const raw = values.data_ptr<double>();
+  for (size_t i = 0; i < figures.size(); ++i)
+    raw[i] = std::isnan(*figures[i]) ? HUGE_VAL : *figures[i];
+  all.all_reduce(values, comm::Reduce::kMax, "largest differences").wait();
+  for (size_t i = 0; i < figures.size(); ++i) *figures[i] = raw[i];
+}
+
+}  // namespace
+
+TensorDifference Agreement::worst() const {
+  TensorDifference worst;
+  for (const auto& [name, difference] : tensors) {
+    raise(worst.initial, difference.initial);
+    raise(worst.gradient, difference.gradient);
+    raise(worst.weight, difference.weight);
+  }
+  return worst;
+}
+
+Agreement compare_with_one_rank(const config::RunConfig& config,
+                                comm::World& world,
+                                const CompareOptions& options) {
+  config::RunConfig plain = config;
+  plain.parallel = {};
+  plain.train.micro_batch = std::nullopt;
+  Ranks alone = Ranks::alone(world);
+  Ranks ranks(world, plan::mesh_of(config.parallel, world.size()));
+  std::vector<int> everybody(static_cast<size_t>(world.size()));
+  for (size_t i = 0; i < everybody.size(); ++i) everybody[i] = static_cast<int>(i);
+  comm::Group all = world.group("all", everybody);
+
+  Side layout(config, ranks);
+  alone.along({});  // made by all, though only rank 0 uses it
+  std::optional<Side> one;
+  if (world.rank() == 0) one.emplace(plain, alone);
+  Reference reference(config, all);
+  const Pieces pieces(layout.model());
+  Agreement found{.steps = options.steps, .lr = config.optimizer.lr};
+  const auto& groups = layout.model().stages().front()->groups();
+  const at::ScalarType weight_type = groups.front()->shard().scalar_type();
+  const at::ScalarType gradient_type = groups.front()->shard_gradient().scalar_type();
+  const auto compare = [&](What what, double TensorDifference::*field) {
+    reference.for_each(one ? &*one : nullptr, what,
+                       what == What::kGradient ? gradient_type : weight_type,
+                       [&](const std::string& name, const at::Tensor& whole) {
+                         raise(found.tensors[name].*field, pieces.difference(name, whole, what));
+                         if (what == What::kGradient) raise(found.largest_gradient, largest(whole));
+                       });
+  };
+  const auto compare_scalars = [&](double& worst, const at::Tensor& theirs,
+                                   const at::Tensor& ours) {
+    const at::Tensor expected =
+        one ? theirs.to(at::kDouble).view({1}) : at::zeros({1}, at::kDouble);
+    all.broadcast(expected, 0, "what one rank has").wait();
+    raise(worst, std::abs(expected.item<double>() - ours.item<double>()));
+    return expected.item<double>();
+  };
+
+  compare(What::kInitial, &TensorDifference::initial);
+  for (int64_t step = 0; step < options.steps; ++step) {
+    at::Tensor theirs = one ? one->gradients_of(step) : at::Tensor();
+    found.losses.push_back(compare_scalars(found.loss, theirs, layout.gradients_of(step)));
+    compare(What::kGradient, &TensorDifference::gradient);
+    theirs = one ? one->update(step) : at::Tensor();
+    compare_scalars(found.norm, theirs, layout.update(step));
+    compare(What::kWeight, &TensorDifference::weight);
+  }
+  share(all, found);
+  return found;
+}
+
+}  // namespace shoal::verify

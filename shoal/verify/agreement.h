@@ -1,0 +1,49 @@
+// agreement.h -- does a layout train like one rank? Both take the same steps from the same start, and every
+// number that they should agree about is compared.
+//
+//   const Agreement found = compare_with_one_rank(config, world, {.steps = 5});
+//   found.worst()        // in fp64 some 1e-15 when everything is right
+//
+// Rank 0 trains the model alone beside the layout and sends what it finds, unit by unit; each rank compares
+// what it holds. Tokens are made up. So the model has to fit rank 0, and nothing else is needed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "shoal/comm/world.h"
+#include "shoal/config/run_config.h"
+
+namespace shoal::verify {
+
+struct TensorDifference {
+  double initial = 0;   // of weights before the first step: zero, or something is wrong
+  double gradient = 0;  // before clipping, the largest of all steps
+  double weight = 0;    // after an update, the largest of all steps
+};
+
+// Of all ranks; the same on all of them.
+struct Agreement {
+  int64_t steps = 0;
+  double lr = 0;
+  std::vector<double> losses;  // of one rank, step by step
+  double loss = 0;             // the largest difference
+  double norm = 0;             // of the gradients' norm
+  double largest_gradient = 0;
+  std::map<std::string, TensorDifference> tensors;
+
+  [[nodiscard]] TensorDifference worst() const;
+};
+
+struct CompareOptions {
+  int64_t steps = 5;
+};
+
+// `config` is checked for the ranks of `world`. Collective.
+Agreement compare_with_one_rank(const config::RunConfig& config,
+                                comm::World& world,
+                                const CompareOptions& options);
+
+}  // namespace shoal::verify
