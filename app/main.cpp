@@ -9,6 +9,7 @@
 #include "app/cmd_config.h"
 #include "app/cmd_doctor.h"
 #include "app/cmd_launch.h"
+#include "app/cmd_schedule.h"
 #include "app/cmd_tokenizer.h"
 #include "app/edge.h"
 #include "app/sibling_process.h"
@@ -43,7 +44,7 @@ int eval(const std::vector<std::string>& arguments) {
   shoal::app::become(shoal::app::Sibling::kEngine, "eval", arguments);
 }
 
-constexpr std::array<Command, 10> kCommands = {{
+constexpr std::array<Command, 11> kCommands = {{
     {"doctor", "what this build, host and job can do", shoal::app::run_doctor},
     {"config", "check a config, explain its keys", shoal::app::run_config},
     {"launch", "start and supervise the ranks of this host", shoal::app::run_launch},
@@ -52,6 +53,8 @@ constexpr std::array<Command, 10> kCommands = {{
     {"train", "train a model as a config says", train},
     {"generate", "text that a model writes behind a prompt", generate},
     {"eval", "loss, perplexity and multiple choice of a model", eval},
+    {"schedule", "a pipeline schedule: its picture, bubble and activations",
+     shoal::app::run_schedule},
     {"checkpoint", "inspect, verify and export checkpoints", shoal::app::run_checkpoint},
     {"bench", "measured ceilings, and how close shoal gets", bench},
 }};

@@ -32,6 +32,8 @@ class Report {
     Value(const char* value) : value_(std::string(value)) {}
     Value(std::string value) : value_(std::move(value)) {}
     Value(std::vector<std::string> value) : value_(std::move(value)) {}
+    Value(std::vector<int64_t> value) : value_(std::move(value)) {}
+    Value(std::vector<double> value) : value_(std::move(value)) {}
     Value(std::initializer_list<double> value) : value_(std::vector<double>(value)) {}
     Value(Named value) : value_(std::move(value)) {}
     template <std::integral Number>
@@ -46,6 +48,7 @@ class Report {
                  double,
                  std::string,
                  std::vector<std::string>,
+                 std::vector<int64_t>,
                  std::vector<double>,
                  Named>
         value_;

@@ -33,9 +33,9 @@ std::vector<Action> one_in_one_out(const std::vector<Action>& forward,
   return actions;
 }
 
-// Sizes of the groups that run through one chunk after the other. A group of fewer micro-batches
-// than ranks comes round to rank 0 again before its last has left it, so each has at least as many;
-// the largest comes first, because the first decides how far forward runs ahead of backward.
+// Sizes of the groups that run through one chunk after the other. With fewer micro-batches than
+// ranks, rank 0 is done with a group before its first has come round, so each has at least as many.
+// The largest comes first, because the first decides how far forward runs ahead of backward.
 std::vector<int> group_sizes(const PipelineShape& shape) {
   const int groups = std::max(1, shape.micro_batches / shape.ranks);
   std::vector<int> sizes(static_cast<size_t>(groups), shape.micro_batches / groups);
