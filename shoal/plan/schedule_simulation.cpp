@@ -76,7 +76,7 @@ class Run {
   }
 
   // What comes from the stage before it, or behind it; nothing at the ends of the row.
-  std::optional<Need> from_neighbour(const Action& action, int stage) const {
+  [[nodiscard]] std::optional<Need> from_neighbour(const Action& action, int stage) const {
     const int neighbour = action.op == Op::kForward ? stage - 1 : stage + 1;
     if (neighbour < 0 || neighbour >= schedule_.stages()) return std::nullopt;
     return Need{action.op, action.micro_batch, neighbour};

@@ -145,6 +145,17 @@ TEST(ScheduleSimulation, StagesOfOneRankNeedNoTransfer) {
   EXPECT_EQ(run.seconds, 9);
 }
 
+TEST(ScheduleSimulation, WhatIsRunAgainTakesTimeAndNothingElse) {
+  constexpr Action kForward{Op::kForward, 0, 0};
+  constexpr Action kBackward{Op::kBackward, 0, 0};
+  const Schedule schedule({.ranks = 2},
+                          {{kForward, kForward, kBackward, kBackward}, {kForward, kBackward}});
+  const Simulation run = simulate_evenly(schedule, {.forward = 1, .backward = 2});
+  EXPECT_THAT(peaks_of(run), ElementsAre(1, 1));
+  EXPECT_EQ(run.ranks[1].actions[0].begin, 1) << "the first is the one that counts";
+  EXPECT_EQ(run.seconds, 8);
+}
+
 TEST(ScheduleSimulation, NothingTakesNoTime) {
   const Simulation run = simulate_evenly(gpipe({.ranks = 2}), {.forward = 0, .backward = 0});
   EXPECT_EQ(run.seconds, 0);
