@@ -13,7 +13,9 @@
 // files of them. Immutable; share freely between threads.
 //
 // Every maker here runs the backward passes of a chunk in the order of micro-batches. Gradients are
-// then added in the same order by all of them, and their sums agree to the bit.
+// then added in the same order by all of them, and their sums agree to the bit. And from one rank to
+// another, activations are taken in the order in which they are sent, and so are gradients; a
+// schedule from a file need not be like that.
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -89,6 +90,37 @@ TEST(Schedule, BackwardsOfAChunkAreInTheOrderOfMicroBatches) {
           if (action.op == Op::kBackward) {
             ASSERT_EQ(action.micro_batch, next[static_cast<size_t>(action.chunk)]++);
           }
+        }
+      }
+    }
+  }
+}
+
+// What goes from a rank to the next (forward) or to the one before (backward), as (micro-batch, stage
+// that takes it): in the order of those who send, and of those who take.
+TEST(Schedule, WhatIsSentFirstIsTakenFirst) {
+  using Messages = std::vector<std::pair<int, int>>;
+  for (int ranks = 1; ranks <= 6; ++ranks) {
+    for (const int chunks : {1, 2, 3, 5}) {
+      for (int micro_batches = 1; micro_batches <= 14; ++micro_batches) {
+        for (const std::string_view name : schedule_names()) {
+          if ((name == "interleaved") != (chunks > 1)) continue;
+          const Schedule schedule = make_schedule(name, {ranks, chunks, micro_batches});
+          std::map<std::pair<int, Op>, Messages> sent;  // by the rank that takes it
+          std::map<std::pair<int, Op>, Messages> taken;
+          for (int rank = 0; rank < ranks; ++rank) {
+            for (const auto& [op, micro_batch, chunk] : schedule.actions(rank)) {
+              const int stage = schedule.stage_of(rank, chunk);
+              const int step = op == Op::kForward ? 1 : -1;
+              const auto is_stage = [&](int i) { return i >= 0 && i < schedule.stages(); };
+              if (is_stage(stage + step)) {
+                const int taker = schedule.rank_of(stage + step);
+                sent[{taker, op}].emplace_back(micro_batch, stage + step);
+              }
+              if (is_stage(stage - step)) taken[{rank, op}].emplace_back(micro_batch, stage);
+            }
+          }
+          ASSERT_EQ(sent, taken) << to_text(schedule);
         }
       }
     }
