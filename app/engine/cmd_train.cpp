@@ -100,7 +100,7 @@ metrics::Sinks sinks_of(const Job& job, const train::Trainer& trainer, const fs:
 int train_in(const fs::path& directory,
              const Job& job,
              comm::World& world,
-             const StopSignal& signal,
+             StopSignal& signal,
              Clock::time_point began) {
   train::Trainer trainer(job.config, directory, world,
                          {.stop = [&] { return signal.received().has_value(); },

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "shoal/config/rule.h"
 #include "shoal/config/value.h"
@@ -24,6 +25,8 @@ enum class Sharding { kNoShard, kOptimizer, kShardGradOp, kFullShard, kHybridSha
 enum class UnitPolicy { kByBlock, kByBlockAndSize, kByBlockGroup, kSizeBased };
 // How often the gradients of data-parallel ranks are added up.
 enum class GradSync { kAuto, kBatch, kMicroBatch };
+// The order in which a pipeline runs its micro-batches.
+enum class ScheduleKind { kGpipe, k1f1b, kInterleaved, kFile };
 
 template <>
 inline constexpr std::array kNames<Sharding> = {
@@ -37,6 +40,11 @@ inline constexpr std::array kNames<UnitPolicy> = {
     Named{"by_block_and_size", UnitPolicy::kByBlockAndSize},
     Named{"by_block_group", UnitPolicy::kByBlockGroup},
     Named{"size_based", UnitPolicy::kSizeBased}};
+
+template <>
+inline constexpr std::array kNames<ScheduleKind> = {
+    Named{"gpipe", ScheduleKind::kGpipe}, Named{"1f1b", ScheduleKind::k1f1b},
+    Named{"interleaved", ScheduleKind::kInterleaved}, Named{"file", ScheduleKind::kFile}};
 
 template <>
 inline constexpr std::array kNames<GradSync> = {Named{"auto", GradSync::kAuto},
@@ -56,6 +64,9 @@ struct ParallelConfig {
   int prefetch = 1;
   bool reshard_after_forward = true;
   GradSync grad_sync = GradSync::kAuto;
+  ScheduleKind schedule = ScheduleKind::k1f1b;
+  int chunks = 1;
+  std::optional<std::string> schedule_file = std::nullopt;
 
   // The one list of fields. Parsing, --set, help, docs/config.md, the JSON Schema, printing and
   // equality all walk it, so a knob cannot exist in one of them and be missing from another.
@@ -94,6 +105,14 @@ struct ParallelConfig {
     visit("grad_sync", self.grad_sync,
           "add up gradients over ranks once a batch, or after every micro_batch, which needs less "
           "memory; auto: batch for no_shard and optimizer, micro_batch for the others");
+    visit("schedule", self.schedule,
+          "the order of micro-batches in a pipeline: gpipe, 1f1b, interleaved, or that of a file; "
+          "`shoal schedule` draws them");
+    visit("chunks", self.chunks,
+          "stages of each pipeline rank; more than one with interleaved or a file",
+          between(1, 256));
+    visit("schedule_file", self.schedule_file, "with `schedule: file`; docs/pipeline-schedules.md",
+          not_empty());
   }
 };
 

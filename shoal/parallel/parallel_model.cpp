@@ -5,7 +5,8 @@
 #include <ATen/ATen.h>
 
 #include "shoal/core/error.h"
-#include "shoal/core/units.h"
+#include "shoal/plan/layout.h"
+#include "shoal/plan/stages.h"
 #include "shoal/plan/unit_groups.h"
 
 namespace shoal::parallel {
@@ -14,7 +15,11 @@ namespace {
 using config::GradSync;
 using config::ParallelConfig;
 using config::Sharding;
+using config::UnitKind;
 using plan::Axis;
+
+constexpr const char* kTiedMatrix = "embedding.tokens.weight";
+constexpr int kTiedTag = comm::Group::kMaxTag;  // no micro-batch has it
 
 bool is_sharded(const ParallelConfig& parallel) { return parallel.sharding != Sharding::kNoShard; }
 
@@ -70,76 +75,163 @@ std::vector<optim::Matrix> matrices_of(const UnitGroup& group) {
 ParallelModel::ParallelModel(const config::RunConfig& config,
                              Ranks& ranks,
                              const model::Materials& materials)
-    : ranks_(ranks),
+    : config_(config),
+      materials_(materials),
+      ranks_(ranks),
       builder_(std::make_unique<model::PlainBuilder>(
           model::BuilderOptions{.recompute = config.train.recompute, .seed = config.run.seed})),
       losses_(ranks.along(kLossAxes)),
-      norms_(ranks.along(weight_axes(config.parallel))) {
-  add_stage(config, model::Part::all(config.model), materials);
+      norms_(ranks.along(weight_axes(config.parallel))),
+      pipeline_ranks_(ranks.along(Axis::kPp)) {
+  const int ranks_in_row = pipeline_ranks_.size();
+  const std::vector<plan::Stage> stages =
+      plan::cut_into_stages(config.model.layers, ranks_in_row * config.parallel.chunks);
+  for (int chunk = 0; chunk < config.parallel.chunks; ++chunk) {
+    const plan::Stage& stage =
+        stages[static_cast<size_t>(chunk * ranks_in_row + pipeline_ranks_.rank())];
+    add_stage({.first_block = stage.first_block,
+               .blocks = stage.blocks,
+               .embedding = stage.embedding,
+               .head = stage.head});
+  }
 }
 
 ParallelModel::~ParallelModel() = default;
 
-void ParallelModel::add_stage(const config::RunConfig& config,
-                              const model::Part& part,
-                              const model::Materials& materials) {
-  decoders_.push_back(std::make_unique<model::Decoder>(config.model, *builder_, part));
+bool ParallelModel::tied_over_stages() const {
+  return config_.model.tied && pipeline_ranks_.size() > 1;
+}
+
+Policy ParallelModel::policy_for(const model::Part& part,
+                                 const std::vector<size_t>& group,
+                                 const model::Decoder& decoder) const {
+  Policy policy = policy_of(config_.parallel);
+  for (const size_t unit : group) {
+    const UnitKind kind = decoder.units()[unit]->kind();
+    policy.reduce_at_end |=
+        tied_over_stages() && ((part.embedding && kind == UnitKind::kEmbedding) ||
+                               (part.head && kind == UnitKind::kHead));
+  }
+  return policy;
+}
+
+void ParallelModel::add_stage(const model::Part& part) {
+  decoders_.push_back(std::make_unique<model::Decoder>(config_.model, *builder_, part));
   model::Decoder& decoder = *decoders_.back();
-  decoder.make_tables(materials);
+  decoder.make_tables(materials_);
   std::vector<plan::UnitSize> sizes;
   for (const auto& unit : decoder.units())
     sizes.push_back({unit->kind(), unit->weights().elements()});
-  const bool tied_here = config.model.tied && part.embedding && part.head;
-  const auto groups = plan::group_units(sizes, config.parallel, tied_here);
-  const DataRanks data = data_ranks(config.parallel, ranks_);
+  const bool tied_here = config_.model.tied && part.embedding && part.head;
+  const auto groups = plan::group_units(sizes, config_.parallel, tied_here);
+  const DataRanks data = data_ranks(config_.parallel, ranks_);
   std::vector<std::unique_ptr<UnitGroup>> tensors;
   for (const std::vector<size_t>& members : groups) {
     std::vector<model::UnitWeights*> units;
     for (const size_t member : members) units.push_back(&decoder.units()[member]->weights());
     tensors.push_back(
-        std::make_unique<UnitGroup>(units, data, policy_of(config.parallel), materials));
+        std::make_unique<UnitGroup>(units, data, policy_for(part, members, decoder), materials_));
   }
   stages_.push_back(std::make_unique<Stage>(
       decoder, groups, std::move(tensors),
-      StageOptions{.recompute = config.train.recompute, .prefetch = config.parallel.prefetch}));
+      StageOptions{
+          .recompute = config_.train.recompute,
+          .prefetch = config_.parallel.prefetch,
+          .backward_follows = pipeline_ranks_.size() == 1,
+          .before_reduce = [this](model::UnitWeights& unit) { complete_gradients_of(unit); }}));
 }
 
-at::Tensor ParallelModel::sum_of_losses(const at::Tensor& loss) {
+void ParallelModel::make_pipeline(size_t micro_batches) {
+  if (pipeline_ && micro_batches_ == micro_batches) return;
+  micro_batches_ = micro_batches;
+  std::vector<Stage*> stages;
+  for (const auto& stage : stages_) stages.push_back(stage.get());
+  pipeline_ = std::make_unique<Pipeline>(
+      pipeline_ranks_,
+      plan::schedule_of(config_.parallel, {.ranks = pipeline_ranks_.size(),
+                                           .chunks = config_.parallel.chunks,
+                                           .micro_batches = static_cast<int>(micro_batches)}),
+      std::move(stages), [this](const model::Pass& pass) {
+        return at::empty({pass.tokens.size(0), pass.tokens.size(1), config_.model.width},
+                         at::TensorOptions().dtype(materials_.dtype).device(materials_.device));
+      });
+}
+
+// The gradient of a matrix that the first and the last stage both have is the sum of theirs. One adds a to
+// b where the other adds b to a: their copies stay equal to the bit.
+void ParallelModel::complete_gradients_of(model::UnitWeights& unit) {
+  if (!tied_over_stages()) return;
+  for (size_t i = 0; i < unit.size(); ++i) {
+    if (unit.spec(i).name != kTiedMatrix) continue;
+    const at::Tensor& mine = unit.gradient(i);
+    const at::Tensor theirs = at::empty_like(mine);
+    const int other = pipeline_ranks_.rank() == 0 ? pipeline_ranks_.size() - 1 : 0;
+    pipeline_ranks_
+        .exchange({{comm::Group::Transfer::Way::kSend, mine, other, kTiedTag},
+                   {comm::Group::Transfer::Way::kRecv, theirs, other, kTiedTag}},
+                  "gradients of the tied matrix")
+        .wait();
+    mine.add_(theirs);
+  }
+}
+
+at::Tensor ParallelModel::sum_of_losses(at::Tensor loss) {
+  if (!loss.defined())
+    loss = at::zeros({}, at::TensorOptions()
+                             .dtype(materials_.dtype == at::kDouble ? at::kDouble : at::kFloat)
+                             .device(materials_.device));
   losses_.all_reduce(loss, comm::Reduce::kSum, "loss of the step").wait();
   return loss;
 }
 
-at::Tensor ParallelModel::forward_backward(std::span<const model::Pass> passes, StepTimes* times) {
+at::Tensor ParallelModel::forward_backward_here(std::span<const model::Pass> passes,
+                                                StepTimes* times) {
   Stage& stage = *stages_.front();
   at::Tensor sum;
   for (size_t i = 0; i < passes.size(); ++i) {
     Stage::Kept kept;
-    const auto began = Clock::now();
-    const at::Tensor loss = stage.forward({}, passes[i], kept);
-    const double forward = seconds_since(began);
-    stage.backward(kept, {}, /*last_micro_batch=*/i + 1 == passes.size());
-    if (times != nullptr) {
-      times->forward += forward;
-      times->backward += seconds_since(began) - forward;
+    {
+      const Timed timed(times != nullptr ? &times->forward : nullptr);
+      const at::Tensor loss = stage.forward({}, passes[i], kept);
+      sum = sum.defined() ? sum + loss : loss.clone();
     }
-    sum = sum.defined() ? sum + loss : loss.clone();
+    const Timed timed(times != nullptr ? &times->backward : nullptr);
+    stage.backward(kept, {}, /*last_micro_batch=*/i + 1 == passes.size());
   }
-  stage.complete_gradients();
-  return sum_of_losses(sum);
+  return sum;
+}
+
+at::Tensor ParallelModel::forward_backward(std::span<const model::Pass> passes, StepTimes* times) {
+  at::Tensor loss;
+  if (pipeline_ranks_.size() == 1) {
+    loss = forward_backward_here(passes, times);
+  } else {
+    make_pipeline(passes.size());
+    loss = pipeline_->forward_backward(passes, times);
+  }
+  {
+    const Timed timed(times != nullptr ? &times->backward : nullptr);
+    for (const auto& stage : stages_) stage->complete_gradients();
+  }
+  return sum_of_losses(loss);
 }
 
 at::Tensor ParallelModel::evaluate(std::span<const model::Pass> passes) {
   at::Tensor sum;
-  for (const model::Pass& pass : passes) {
-    const at::Tensor loss = stages_.front()->evaluate({}, pass);
-    sum = sum.defined() ? sum + loss : loss.clone();
+  const auto add = [&](const at::Tensor& loss) { sum = sum.defined() ? sum + loss : loss.clone(); };
+  if (pipeline_ranks_.size() == 1) {
+    for (const model::Pass& pass : passes) add(stages_.front()->evaluate({}, pass));
+  } else {
+    make_pipeline(passes.size());
+    for (const at::Tensor& loss : pipeline_->evaluate(passes)) add(loss);
   }
   return sum_of_losses(sum);
 }
 
-bool ParallelModel::counts_in_norm(const model::WeightSpec& /*spec*/,
-                                   const Stage& /*stage*/) const {
-  return true;
+bool ParallelModel::counts_in_norm(const model::WeightSpec& spec, const Stage& stage) const {
+  const bool second_copy = tied_over_stages() && spec.name == kTiedMatrix &&
+                           stage.decoder().units().front()->kind() != UnitKind::kEmbedding;
+  return !second_copy;
 }
 
 std::vector<optim::FlatUnit> ParallelModel::flat_units() const {

@@ -19,15 +19,11 @@
 #include "shoal/model/builder.h"
 #include "shoal/model/decoder.h"
 #include "shoal/optim/optimizer.h"
+#include "shoal/parallel/pipeline.h"
 #include "shoal/parallel/ranks.h"
 #include "shoal/parallel/stage.h"
 
 namespace shoal::parallel {
-
-struct StepTimes {
-  double forward = 0;  // seconds
-  double backward = 0;
-};
 
 class ParallelModel {
  public:
@@ -60,18 +56,30 @@ class ParallelModel {
   [[nodiscard]] const std::vector<std::unique_ptr<Stage>>& stages() const { return stages_; }
 
  private:
-  void add_stage(const config::RunConfig& config,
-                 const model::Part& part,
-                 const model::Materials& materials);
+  void add_stage(const model::Part& part);
+  void make_pipeline(size_t micro_batches);
+  [[nodiscard]] Policy policy_for(const model::Part& part,
+                                  const std::vector<size_t>& group,
+                                  const model::Decoder& decoder) const;
+  // Whether both ends of the pipeline have a copy of the embedding's matrix.
+  [[nodiscard]] bool tied_over_stages() const;
+  void complete_gradients_of(model::UnitWeights& unit);
   [[nodiscard]] bool counts_in_norm(const model::WeightSpec& spec, const Stage& stage) const;
-  at::Tensor sum_of_losses(const at::Tensor& loss);
+  at::Tensor forward_backward_here(std::span<const model::Pass> passes, StepTimes* times);
+  at::Tensor sum_of_losses(at::Tensor loss);
 
+  const config::RunConfig config_;
+  const model::Materials materials_;
   Ranks& ranks_;
   std::unique_ptr<model::Builder> builder_;
   std::vector<std::unique_ptr<model::Decoder>> decoders_;
   std::vector<std::unique_ptr<Stage>> stages_;
+  std::unique_ptr<Pipeline>
+      pipeline_;  // with more than one stage; of as many micro-batches as last time
+  size_t micro_batches_ = 0;
   comm::Group losses_;
   comm::Group norms_;
+  comm::Group pipeline_ranks_;
 };
 
 }  // namespace shoal::parallel

@@ -98,7 +98,7 @@ at::Tensor Stage::backward(Kept& kept, const at::Tensor& gradient, bool last_mic
     kept.in[i] = kept.out[i] = at::Tensor();
     if (!place.first) continue;
     place.group->close(Direction::kBackward);
-    reduce(*place.group, last_micro_batch);
+    if (!place.group->policy().reduce_at_end) reduce(*place.group, last_micro_batch);
   }
   return g;
 }
@@ -116,6 +116,9 @@ at::Tensor Stage::evaluate(const at::Tensor& x, const model::Pass& pass) {
 }
 
 void Stage::complete_gradients() {
+  for (const auto& group : groups_) {
+    if (group->policy().reduce_at_end) reduce(*group, /*last_micro_batch=*/true);
+  }
   reducing_ = nullptr;
   for (const auto& group : groups_) group->complete();
 }

@@ -34,6 +34,7 @@ struct Policy {
   bool keep_weights = false;          // whole, always
   bool reshard_after_forward = true;  // else whole until the backward pass is over
   bool keep_gradients = false;        // whole until the last micro-batch: one reduction a step
+  bool reduce_at_end = false;  // not before all stages are done: it needs another stage's gradient
 };
 
 struct DataRanks {
@@ -63,6 +64,7 @@ class UnitGroup {
   ~UnitGroup();
 
   [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const Policy& policy() const { return policy_; }
 
   // ---- weights ----
   void prefetch();

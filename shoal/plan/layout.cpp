@@ -1,6 +1,9 @@
 #include "shoal/plan/layout.h"
 
 #include "shoal/core/error.h"
+#include "shoal/plan/schedule_check.h"
+#include "shoal/plan/schedule_simulation.h"
+#include "shoal/plan/schedule_text.h"
 
 namespace shoal::plan {
 
@@ -20,6 +23,32 @@ Mesh mesh_of(const config::ParallelConfig& parallel, int num_ranks) {
                {Axis::kDpShard, static_cast<int>(shard)},
                {Axis::kCp, parallel.cp},
                {Axis::kTp, parallel.tp}});
+}
+
+Schedule schedule_of(const config::ParallelConfig& parallel, const PipelineShape& shape) {
+  switch (parallel.schedule) {
+    case config::ScheduleKind::kGpipe:
+      return gpipe(shape);
+    case config::ScheduleKind::k1f1b:
+      return one_f_one_b(shape);
+    case config::ScheduleKind::kInterleaved:
+      return interleaved(shape);
+    case config::ScheduleKind::kFile:
+      break;
+  }
+  if (!parallel.schedule_file)
+    throw UsageError("parallel.schedule is file, but parallel.schedule_file names none");
+  Schedule schedule = read_schedule(*parallel.schedule_file);
+  if (schedule.shape() != shape)
+    throw UsageError(
+        format("{} is a schedule of {} ranks, {} chunks and {} micro-batches, but this run has {}, "
+               "{} and {}",
+               *parallel.schedule_file, schedule.ranks(), schedule.chunks(),
+               schedule.micro_batches(), shape.ranks, shape.chunks, shape.micro_batches));
+  require_complete(schedule, *parallel.schedule_file);
+  simulate(schedule, even_times(schedule, {.forward = 1, .backward = 2, .transfer = 0}))
+      .require_finished(*parallel.schedule_file);
+  return schedule;
 }
 
 }  // namespace shoal::plan

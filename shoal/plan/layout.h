@@ -1,8 +1,9 @@
-// layout.h -- from the degrees in a config to a mesh.
+// layout.h -- from a config to a mesh, and to the schedule of its pipeline.
 #pragma once
 
 #include "shoal/config/parallel_config.h"
 #include "shoal/plan/mesh.h"
+#include "shoal/plan/schedule.h"
 
 namespace shoal::plan {
 
@@ -11,5 +12,9 @@ namespace shoal::plan {
 // weights all the time, and tensor-parallel ranks meet several times in every layer. UsageError
 // when the degrees do not make up the ranks; dp_shard: auto takes what is left.
 Mesh mesh_of(const config::ParallelConfig& parallel, int num_ranks);
+
+// The schedule a config asks for, complete and free of deadlock. UsageError when it is not, or when a file is
+// of another shape.
+Schedule schedule_of(const config::ParallelConfig& parallel, const PipelineShape& shape);
 
 }  // namespace shoal::plan

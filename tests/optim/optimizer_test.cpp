@@ -20,15 +20,16 @@ using tests::random_classes;
 using tests::random_numbers;
 
 constexpr double kLr = 0.01;
+constexpr int64_t kDecayed = 7 * 13 + 11 * 5;
 
 // A flat unit with two matrices, then what does not decay.
 struct Weights {
   FlatUnit unit;
 
   explicit Weights(at::ScalarType dtype, int64_t more = 19)
-      : unit{
-            .name = "blocks.0", .decayed = 7 * 13 + 11 * 5, .matrices = {{0, 7, 13}, {91, 11, 5}}} {
-    const int64_t all = unit.decayed + more;
+      : unit{.name = "blocks.0", .matrices = {{0, 7, 13}, {91, 11, 5}}} {
+    const int64_t all = kDecayed + more;
+    unit.ranges = {{.end = kDecayed, .decays = true}, {.begin = kDecayed, .end = all}};
     unit.weight = random_numbers("weights", {all}, at::kBFloat16).to(dtype);
     unit.gradient = at::zeros({all}, dtype == at::kDouble ? at::kDouble : at::kFloat);
   }
@@ -77,7 +78,7 @@ TEST(AdamW, IsThePlainFormulaAndDecaysTheFirstElementsAlone) {
   at::Tensor mean = at::zeros_like(w);
   at::Tensor square = at::zeros_like(w);
   at::Tensor decay = at::zeros_like(w);
-  decay.narrow(0, 0, weights.unit.decayed).fill_(0.3);
+  decay.narrow(0, 0, kDecayed).fill_(0.3);
   for (int step = 1; step <= 5; ++step) {
     weights.set_gradient(step);
     const at::Tensor g = weights.unit.gradient.clone();
@@ -261,7 +262,7 @@ TEST(Muon, UpdatesMatricesAndLeavesTheRestToAdamW) {
     muon.step(kLr, a_loss());
     adamw.step(kLr, a_loss());
   }
-  const int64_t decayed = by_muon.unit.decayed;
+  const int64_t decayed = kDecayed;
   const auto rest = [&](const Weights& of) { return of.unit.weight.narrow(0, decayed, 19); };
   EXPECT_TRUE(rest(by_muon).equal(rest(by_adamw)));
   const at::Tensor apart = (by_muon.unit.weight - by_adamw.unit.weight).narrow(0, 0, decayed);

@@ -106,6 +106,11 @@ TEST(Grid, TwoRanks) {
                    {.sgd = true,
                     .sets = {"parallel.dp_replicate=2", "parallel.sharding=hybrid_shard",
                              "parallel.reshard_after_forward=false", "train.recompute=full"}},
+                   {.sgd = true, .sets = {"parallel.pp=2", "train.micro_batch=2"}},
+                   {.sets = {"parallel.pp=2", "parallel.schedule=gpipe", "train.micro_batch=3"}},
+                   {.llama = true, .sgd = true, .sets = {"parallel.pp=2"}},
+                   {.sets = {"parallel.pp=2", "parallel.schedule=interleaved", "parallel.chunks=2",
+                             "train.micro_batch=1", "model.dropout=0.1"}},
                });
 }
 
