@@ -16,7 +16,7 @@ using config::QkNorm;
 NormSpec norm_spec(const ModelConfig& config, std::string name) {
   return {.name = std::move(name),
           .kind = config.norm,
-          .width = config.width,
+          .over = {config.width},
           .bias = config.bias == config::BiasOn::kAll,
           .epsilon = config.norm_epsilon};
 }
@@ -26,71 +26,81 @@ double residual_std(const ModelConfig& config) {
   return config.init_std / std::sqrt(2.0 * config.layers);
 }
 
+// What ranks share: heads, with the queries of a key together.
+Features queries_of(const ModelConfig& config) {
+  return {.count = config.heads,
+          .width = config.features_per_head(),
+          .per_group = config.heads / config.num_kv_heads()};
+}
+
+Features keys_of(const ModelConfig& config) {
+  return {.count = config.num_kv_heads(), .width = config.features_per_head(), .shared = true};
+}
+
 std::unique_ptr<RowWise> make_qk_norm(const ModelConfig& config,
                                       const std::string& name,
-                                      int heads,
+                                      const Features& all_heads,
                                       UnitWeights& unit,
                                       Builder& builder) {
   if (config.qk_norm == QkNorm::kNone) return nullptr;
   const bool per_head = config.qk_norm == QkNorm::kHead;
-  const int64_t width = config.features_per_head();
   return builder.norm(unit, {.name = name,
                              .kind = config::NormKind::kRms,
-                             .width = per_head ? width : width * heads,
+                             .over = per_head ? Features{all_heads.width} : all_heads,
                              .epsilon = config.norm_epsilon,
-                             .over_split = !per_head});
+                             .split = !per_head});
 }
 
-// Shapes: B batch, T tokens, D width, N query heads, K key/value heads, H features of a head; heads
+// Shapes: B batch, T tokens, N query heads, K key/value heads, H features of a head; heads
 // are those of this rank.
 class SelfAttention {
  public:
   SelfAttention(const ModelConfig& config, int number, UnitWeights& unit, Builder& builder)
       : number_(static_cast<size_t>(number)),
-        heads_(builder.local(config.heads)),
-        kv_heads_(builder.local(config.num_kv_heads())),
+        local_(builder.local_heads(config.heads, config.num_kv_heads())),
         head_width_(config.features_per_head()),
         qk_norm_(config.qk_norm) {
     const std::string name = format("blocks.{}.attention", number);
-    const int64_t q = config.heads * head_width_;
-    const int64_t kv = config.num_kv_heads() * head_width_;
+    const Features q = queries_of(config);
+    const Features kv = keys_of(config);
     qkv_ = builder.linear(unit, {.name = name + ".qkv",
-                                 .in = config.width,
+                                 .in = {config.width},
                                  .out = {q, kv, kv},
                                  .bias = config.bias != config::BiasOn::kNone,
                                  .std = config.init_std,
                                  .split = Split::kColumns});
     out_ = builder.linear(unit, {.name = name + ".out",
                                  .in = q,
-                                 .out = {config.width},
+                                 .out = {{config.width}},
                                  .bias = config.bias == config::BiasOn::kAll,
                                  .std = residual_std(config),
                                  .split = Split::kRows});
-    q_norm_ = make_qk_norm(config, name + ".q_norm", config.heads, unit, builder);
-    k_norm_ = make_qk_norm(config, name + ".k_norm", config.num_kv_heads(), unit, builder);
+    q_norm_ = make_qk_norm(config, name + ".q_norm", q, unit, builder);
+    k_norm_ = make_qk_norm(config, name + ".k_norm", kv, unit, builder);
     attention_ = builder.attention({.name = name + ".scores",
                                     .heads = config.heads,
                                     .kv_heads = config.num_kv_heads(),
                                     .dropout = config.dropout});
   }
 
-  at::Tensor forward(const RowWise* norm, const at::Tensor& x_BTD, const Pass& pass) {
-    const at::Tensor qkv = norm != nullptr ? qkv_->forward(*norm, x_BTD) : qkv_->forward(x_BTD);
-    const std::vector<at::Tensor> parts = qkv.split_with_sizes(
-        {heads_ * head_width_, kv_heads_ * head_width_, kv_heads_ * head_width_}, -1);
-    const at::Tensor q_BNTH = placed(parts[0], heads_, q_norm_.get(), pass);
-    const at::Tensor k_BKTH = placed(parts[1], kv_heads_, k_norm_.get(), pass);
-    const at::Tensor v_BKTH = by_head(parts[2], kv_heads_).transpose(1, 2);
+  at::Tensor forward(const RowWise* norm, const at::Tensor& x, const Pass& pass) {
+    const int64_t q = local_.heads * head_width_;
+    const int64_t kv = local_.kv_heads * head_width_;
+    const at::Tensor qkv = norm != nullptr ? qkv_->forward(*norm, x, pass) : qkv_->forward(x, pass);
+    const std::vector<at::Tensor> parts = qkv.split_with_sizes({q, kv, kv}, -1);
+    const at::Tensor q_BNTH = placed(parts[0], local_.heads, q_norm_.get(), pass);
+    const at::Tensor k_BKTH = placed(parts[1], local_.kv_heads, k_norm_.get(), pass);
+    const at::Tensor v_BKTH = by_head(parts[2], local_.kv_heads, pass).transpose(1, 2);
     const at::Tensor y_BNTH = pass.cache != nullptr
                                   ? attend_with_cache(q_BNTH, k_BKTH, v_BKTH, pass)
                                   : attention_->forward(q_BNTH, k_BKTH, v_BKTH, pass);
-    return out_->forward(
-        y_BNTH.transpose(1, 2).reshape({x_BTD.size(0), x_BTD.size(1), heads_ * head_width_}));
+    const at::Tensor y_BTNH = y_BNTH.transpose(1, 2);
+    return out_->forward(y_BTNH.reshape({y_BTNH.size(0), y_BTNH.size(1), q}), pass);
   }
 
  private:
-  [[nodiscard]] at::Tensor by_head(const at::Tensor& x, int64_t heads) const {
-    return x.view({x.size(0), x.size(1), heads, head_width_});
+  [[nodiscard]] at::Tensor by_head(const at::Tensor& x, int64_t heads, const Pass& pass) const {
+    return x.view({pass.tokens.size(0), pass.tokens.size(1), heads, head_width_});
   }
 
   // Queries or keys, normalized and turned by their positions as the model asks.
@@ -98,7 +108,8 @@ class SelfAttention {
                                   int64_t heads,
                                   const RowWise* norm,
                                   const Pass& pass) const {
-    at::Tensor x_BTNH = by_head(qk_norm_ == QkNorm::kWidth ? (*norm)(x.contiguous()) : x, heads);
+    at::Tensor x_BTNH =
+        by_head(qk_norm_ == QkNorm::kWidth ? (*norm)(x.contiguous()) : x, heads, pass);
     if (qk_norm_ == QkNorm::kHead) x_BTNH = (*norm)(x_BTNH.contiguous());
     if (pass.angles.cosines.defined()) x_BTNH = rotate(x_BTNH, pass.angles);
     return x_BTNH.transpose(1, 2);
@@ -124,8 +135,7 @@ class SelfAttention {
   }
 
   size_t number_;
-  int64_t heads_;
-  int64_t kv_heads_;
+  LocalHeads local_;
   int64_t head_width_;
   QkNorm qk_norm_;
   std::unique_ptr<Linear> qkv_;
@@ -140,26 +150,26 @@ class Mlp {
   Mlp(const ModelConfig& config, int number, UnitWeights& unit, Builder& builder)
       : activation_(builder.activation(config.activation)) {
     const std::string name = format("blocks.{}.mlp", number);
-    const int64_t hidden = config.hidden_width();
+    const Features hidden = {config.hidden_width()};
     const bool gated = config.activation == config::Activation::kSwiglu;
     const bool bias = config.bias == config::BiasOn::kAll;
     up_ = builder.linear(unit, {.name = name + (gated ? ".gate_up" : ".up"),
-                                .in = config.width,
+                                .in = {config.width},
                                 .out = gated ? std::vector{hidden, hidden} : std::vector{hidden},
                                 .bias = bias,
                                 .std = config.init_std,
                                 .split = Split::kColumns});
     down_ = builder.linear(unit, {.name = name + ".down",
                                   .in = hidden,
-                                  .out = {config.width},
+                                  .out = {{config.width}},
                                   .bias = bias,
                                   .std = residual_std(config),
                                   .split = Split::kRows});
   }
 
-  at::Tensor forward(const RowWise* norm, const at::Tensor& x) {
-    const at::Tensor up = norm != nullptr ? up_->forward(*norm, x) : up_->forward(x);
-    return down_->forward(*activation_, up);
+  at::Tensor forward(const RowWise* norm, const at::Tensor& x, const Pass& pass) {
+    const at::Tensor up = norm != nullptr ? up_->forward(*norm, x, pass) : up_->forward(x, pass);
+    return down_->forward(*activation_, up, pass);
   }
 
  private:
@@ -184,7 +194,7 @@ class Block final : public Unit {
   at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
     const at::Tensor y = x + finished(attention_.forward(before(attention_norm_), x, pass),
                                       attention_norm_, *attention_dropout_, pass);
-    return y + finished(mlp_.forward(before(mlp_norm_), y), mlp_norm_, *mlp_dropout_, pass);
+    return y + finished(mlp_.forward(before(mlp_norm_), y, pass), mlp_norm_, *mlp_dropout_, pass);
   }
 
  private:

@@ -21,11 +21,25 @@ namespace shoal::model {
 // the sum. A kColumns followed by a kRows needs no exchange between them.
 enum class Split { kNone, kColumns, kRows };
 
+// Features as equal things that ranks share: heads, or single features of an MLP.
+struct Features {
+  int64_t count = 0;
+  int64_t width = 1;      // features of each
+  int64_t per_group = 1;  // so many stay on one rank while there are groups for all: queries that
+                          // share keys
+  bool shared = false;    // where there are fewer than ranks, several ranks need each: keys, values
+
+  [[nodiscard]] int64_t size() const { return count * width; }
+};
+
+int64_t size_of(const std::vector<Features>& side_by_side);
+
 struct LinearSpec {
   std::string name;
-  int64_t in = 0;
-  std::vector<int64_t> out;  // sizes of what stands beside each other in the output (q, k, v): each
-                             // is split by itself
+  Features in;
+  std::vector<Features>
+      out;  // what stands beside each other in the output (q, k, v): each is split
+            // by itself
   bool bias = false;
   double std = 0;
   Split split = Split::kNone;
@@ -34,10 +48,10 @@ struct LinearSpec {
 struct NormSpec {
   std::string name;
   config::NormKind kind = config::NormKind::kLayer;
-  int64_t width = 0;
+  Features over;
   bool bias = false;
   double epsilon = 0;
-  bool over_split = false;  // over features that a kColumns has split
+  bool split = false;  // over features that a kColumns has split
 };
 
 struct EmbeddingSpec {
@@ -45,6 +59,7 @@ struct EmbeddingSpec {
   int64_t rows = 0;
   int64_t width = 0;
   double std = 0;
+  bool split = false;  // ranks may share the rows
 };
 
 struct AttentionSpec {
@@ -52,6 +67,13 @@ struct AttentionSpec {
   int heads = 0;
   int kv_heads = 0;
   double dropout = 0;
+};
+
+// The heads of this rank, of all that a model has.
+struct LocalHeads {
+  int heads = 0;
+  int kv_heads = 0;
+  int first_head = 0;
 };
 
 class Builder {
@@ -64,12 +86,13 @@ class Builder {
   virtual std::unique_ptr<Embedding> embedding(UnitWeights& unit, const EmbeddingSpec& spec) = 0;
   virtual std::unique_ptr<Attention> attention(const AttentionSpec& spec) = 0;
   virtual std::unique_ptr<Dropout> dropout(const std::string& name, double rate) = 0;
+  virtual std::unique_ptr<RowShare> row_share() = 0;
   // With a matrix of its own, or that of an embedding.
   virtual std::unique_ptr<Head> head(UnitWeights& unit, const EmbeddingSpec& spec) = 0;
   virtual std::unique_ptr<Head> tied_head(const Embedding& embedding) = 0;
 
-  // Of so many equal things that a kColumns splits, those of this rank.
-  [[nodiscard]] virtual int local(int count) const = 0;
+  // Of what a kColumns makes of queries, keys and values.
+  [[nodiscard]] virtual LocalHeads local_heads(int heads, int kv_heads) const = 0;
 };
 
 struct BuilderOptions {
@@ -89,9 +112,12 @@ class PlainBuilder : public Builder {
   std::unique_ptr<Embedding> embedding(UnitWeights& unit, const EmbeddingSpec& spec) override;
   std::unique_ptr<Attention> attention(const AttentionSpec& spec) override;
   std::unique_ptr<Dropout> dropout(const std::string& name, double rate) override;
+  std::unique_ptr<RowShare> row_share() override;
   std::unique_ptr<Head> head(UnitWeights& unit, const EmbeddingSpec& spec) override;
   std::unique_ptr<Head> tied_head(const Embedding& embedding) override;
-  [[nodiscard]] int local(int count) const override { return count; }
+  [[nodiscard]] LocalHeads local_heads(int heads, int kv_heads) const override {
+    return {.heads = heads, .kv_heads = kv_heads};
+  }
 
  protected:
   [[nodiscard]] const BuilderOptions& options() const { return options_; }

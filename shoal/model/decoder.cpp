@@ -18,7 +18,8 @@ EmbeddingSpec token_spec(const ModelConfig& config) {
   return {.name = "embedding.tokens",
           .rows = *config.vocab_size,
           .width = config.width,
-          .std = config.init_std};
+          .std = config.init_std,
+          .split = true};
 }
 
 // Sines at even features, cosines at odd ones, with wavelengths from 2 pi to 10,000 * 2 pi.
@@ -34,6 +35,7 @@ class EmbeddingUnit final : public Unit {
   EmbeddingUnit(const ModelConfig& config, Builder& builder)
       : Unit(config::UnitKind::kEmbedding, "embedding"),
         tokens_(builder.embedding(weights(), token_spec(config))),
+        rows_(builder.row_share()),
         dropout_(builder.dropout("embedding", config.dropout)) {
     if (config.positions == Positions::kLearned) {
       positions_ = builder.embedding(weights(), {.name = "embedding.positions",
@@ -49,16 +51,17 @@ class EmbeddingUnit final : public Unit {
 
   at::Tensor forward(const at::Tensor& anchor, const Pass& pass) override {
     at::Tensor x = tokens_->forward(pass.tokens, anchor);
-    if (positions_) x = x + positions_->forward(pass.positions, anchor);
+    if (positions_) x = x + positions_->forward(rows_->of(pass.positions, pass), anchor);
     if (sinusoids_.defined()) {
       sinusoids_ = sinusoids_.to(x.options());  // itself, after the first time
-      x = x + at::embedding(sinusoids_, pass.positions);
+      x = x + at::embedding(sinusoids_, rows_->of(pass.positions, pass));
     }
     return dropout_->forward(x, pass);
   }
 
  private:
   std::unique_ptr<Embedding> tokens_;
+  std::unique_ptr<RowShare> rows_;
   std::unique_ptr<Embedding> positions_;
   at::Tensor sinusoids_;
   std::unique_ptr<Dropout> dropout_;
@@ -72,7 +75,7 @@ class HeadUnit final : public Unit {
         norm_(builder.norm(weights(),
                            {.name = "head.norm",
                             .kind = config.norm,
-                            .width = config.width,
+                            .over = {config.width},
                             .bias = config.bias == config::BiasOn::kAll,
                             .epsilon = config.norm_epsilon})) {
     if (tied != nullptr) {
@@ -85,9 +88,8 @@ class HeadUnit final : public Unit {
   }
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
-    const at::Tensor last = pass.last_scores_only ? x.narrow(1, x.size(1) - 1, 1) : x;
-    const at::Tensor normed = (*norm_)(last);
-    return pass.targets ? head_->loss(normed, *pass.targets) : head_->scores(normed);
+    const at::Tensor normed = (*norm_)(x);
+    return pass.targets ? head_->loss(normed, *pass.targets) : head_->scores(normed, pass);
   }
 
  private:

@@ -1,5 +1,3 @@
-#include <numeric>
-
 #include <ATen/ATen.h>
 
 #include "shoal/core/random.h"
@@ -15,9 +13,11 @@ class PlainLinear final : public Linear {
   PlainLinear(Weight weight, Weight bias, bool again)
       : weight_(weight), bias_(bias), again_(again) {}
 
-  at::Tensor forward(const at::Tensor& x) override { return linear(x, weight_, bias_); }
+  at::Tensor forward(const at::Tensor& x, const Pass& /*pass*/) override {
+    return linear(x, weight_, bias_);
+  }
 
-  at::Tensor forward(const RowWise& before, const at::Tensor& x) override {
+  at::Tensor forward(const RowWise& before, const at::Tensor& x, const Pass& /*pass*/) override {
     return again_ ? linear_of(before, x, weight_, bias_) : linear(before(x), weight_, bias_);
   }
 
@@ -53,22 +53,29 @@ class FusedAttention final : public Attention {
 
 class AttentionWithDropout final : public Attention {
  public:
-  AttentionWithDropout(const AttentionSpec& spec, uint64_t seed)
-      : rate_(spec.dropout), random_(seed, RandomStream::kDropout, spec.name) {}
+  AttentionWithDropout(const AttentionSpec& spec, int first_head, uint64_t seed)
+      : rate_(spec.dropout),
+        heads_(spec.heads),
+        first_head_(first_head),
+        random_(seed, RandomStream::kDropout, spec.name) {}
 
   at::Tensor forward(const at::Tensor& q,
                      const at::Tensor& k,
                      const at::Tensor& v,
                      const Pass& pass) override {
     if (!pass.training) return attention(q, k, v, pass.documents);
-    const auto scores_of_row = static_cast<uint64_t>(q.size(1) * q.size(2) * q.size(2));
-    return plain_attention(
-        q, k, v, pass.documents,
-        {.rate = rate_, .random = &random_, .first = pass.first_row * scores_of_row});
+    return plain_attention(q, k, v, pass.documents,
+                           {.rate = rate_,
+                            .random = &random_,
+                            .first_row = pass.first_row,
+                            .first_head = first_head_,
+                            .heads = heads_});
   }
 
  private:
   double rate_;
+  int64_t heads_;
+  int64_t first_head_;
   Random random_;
 };
 
@@ -88,11 +95,20 @@ class PlainDropout final : public Dropout {
   Random random_;
 };
 
+class AllRows final : public RowShare {
+ public:
+  [[nodiscard]] at::Tensor of(const at::Tensor& each, const Pass& /*pass*/) const override {
+    return each;
+  }
+};
+
 class PlainHead final : public Head {
  public:
   PlainHead(Weight weight, int64_t rows_at_once) : weight_(weight), rows_at_once_(rows_at_once) {}
 
-  at::Tensor scores(const at::Tensor& x) override { return linear(x, weight_, {}); }
+  at::Tensor scores(const at::Tensor& x, const Pass& pass) override {
+    return linear(pass.last_scores_only ? x.narrow(1, x.size(1) - 1, 1) : x, weight_, {});
+  }
 
   at::Tensor loss(const at::Tensor& x, const Targets& targets) override {
     return head_loss(x, weight_, targets, rows_at_once_);
@@ -111,10 +127,17 @@ Weight declare_matrix(UnitWeights& unit, const EmbeddingSpec& spec) {
 
 }  // namespace
 
+int64_t size_of(const std::vector<Features>& side_by_side) {
+  int64_t size = 0;
+  for (const Features& features : side_by_side) size += features.size();
+  return size;
+}
+
 std::unique_ptr<Linear> PlainBuilder::linear(UnitWeights& unit, const LinearSpec& spec) {
-  const int64_t out = std::accumulate(spec.out.begin(), spec.out.end(), int64_t{0});
-  const Weight weight = unit.declare(
-      {.name = spec.name + ".weight", .shape = {out, spec.in}, .init = Init::normal(spec.std)});
+  const int64_t out = size_of(spec.out);
+  const Weight weight = unit.declare({.name = spec.name + ".weight",
+                                      .shape = {out, spec.in.size()},
+                                      .init = Init::normal(spec.std)});
   const Weight bias =
       spec.bias ? unit.declare({.name = spec.name + ".bias", .shape = {out}, .init = Init::zeros()})
                 : Weight();
@@ -124,13 +147,14 @@ std::unique_ptr<Linear> PlainBuilder::linear(UnitWeights& unit, const LinearSpec
 
 std::unique_ptr<RowWise> PlainBuilder::norm(UnitWeights& unit, const NormSpec& spec) {
   if (spec.kind == config::NormKind::kPlain) return layer_norm({}, {}, spec.epsilon);
+  const int64_t width = spec.over.size();
   const Weight weight =
-      unit.declare({.name = spec.name + ".weight", .shape = {spec.width}, .init = Init::ones()});
+      unit.declare({.name = spec.name + ".weight", .shape = {width}, .init = Init::ones()});
   if (spec.kind == config::NormKind::kRms) return rms_norm(weight, spec.epsilon);
   const Weight bias =
-      spec.bias ? unit.declare(
-                      {.name = spec.name + ".bias", .shape = {spec.width}, .init = Init::zeros()})
-                : Weight();
+      spec.bias
+          ? unit.declare({.name = spec.name + ".bias", .shape = {width}, .init = Init::zeros()})
+          : Weight();
   return layer_norm(weight, bias, spec.epsilon);
 }
 
@@ -143,13 +167,18 @@ std::unique_ptr<Embedding> PlainBuilder::embedding(UnitWeights& unit, const Embe
 }
 
 std::unique_ptr<Attention> PlainBuilder::attention(const AttentionSpec& spec) {
-  if (spec.dropout > 0) return std::make_unique<AttentionWithDropout>(spec, options_.seed);
+  if (spec.dropout > 0) {
+    const int first_head = local_heads(spec.heads, spec.kv_heads).first_head;
+    return std::make_unique<AttentionWithDropout>(spec, first_head, options_.seed);
+  }
   return std::make_unique<FusedAttention>();
 }
 
 std::unique_ptr<Dropout> PlainBuilder::dropout(const std::string& name, double rate) {
   return std::make_unique<PlainDropout>(name, rate, options_.seed);
 }
+
+std::unique_ptr<RowShare> PlainBuilder::row_share() { return std::make_unique<AllRows>(); }
 
 std::unique_ptr<Head> PlainBuilder::head(UnitWeights& unit, const EmbeddingSpec& spec) {
   return std::make_unique<PlainHead>(declare_matrix(unit, spec), options_.head_rows_at_once);

@@ -209,6 +209,7 @@ void UnitWeights::multiply_into(size_t index, const at::Tensor& left, const at::
   const at::NoGradGuard no_grad;
   at::Tensor sum = gradients_[index];
   const bool first = first_write(index);
+  if (sum.numel() == 0) return;                   // a rank's part may be empty
   if (left.scalar_type() != sum.scalar_type()) {  // no operator adds bf16 products to fp32
     add_narrow_product(sum, left.t(), right, first);
   } else if (first) {

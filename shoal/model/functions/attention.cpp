@@ -88,6 +88,20 @@ at::Tensor hidden_from(const at::Tensor& q, const Documents& documents) {
   return hidden;
 }
 
+// Rows of the batch lie `heads` apart, of which these may be some.
+at::Tensor kept_scores(const at::Tensor& weights, const ScoreDropout& left_out) {
+  const auto of_head = static_cast<uint64_t>(weights.size(2) * weights.size(3));
+  std::vector<at::Tensor> rows;
+  for (int64_t row = 0; row < weights.size(0); ++row) {
+    const uint64_t head =
+        (left_out.first_row + static_cast<uint64_t>(row)) * static_cast<uint64_t>(left_out.heads) +
+        static_cast<uint64_t>(left_out.first_head);
+    rows.push_back(kept_elements(weights.sizes().slice(1), left_out.rate, *left_out.random,
+                                 head * of_head, weights.device()));
+  }
+  return at::stack(rows);
+}
+
 }  // namespace
 
 Documents Documents::of_lengths(const std::vector<uint32_t>& lengths, int64_t tokens) {
@@ -162,7 +176,7 @@ at::Tensor plain_attention(const at::Tensor& q,
       scores.masked_fill(hidden_from(q, documents), -std::numeric_limits<double>::infinity())
           .softmax(-1);
   if (left_out.rate > 0)
-    weights = dropout(weights, left_out.rate, *left_out.random, left_out.first);
+    weights = keep(weights, kept_scores(weights, left_out), 1 / (1 - left_out.rate));
   return at::matmul(weights, v.repeat_interleave(shared, 1));
 }
 

@@ -62,7 +62,9 @@ at::Tensor attention(const at::Tensor& q,
 struct ScoreDropout {
   double rate = 0;
   const Random* random = nullptr;
-  uint64_t first = 0;
+  uint64_t first_row = 0;  // of the batch in the run
+  int64_t first_head = 0;  // of these among all `heads`: a score is left out by its place in the
+  int64_t heads = 0;       // whole model, wherever its head is
 };
 at::Tensor plain_attention(const at::Tensor& q,
                            const at::Tensor& k,

@@ -26,14 +26,16 @@ at::Tensor kept_elements(
   return kept.to(device);
 }
 
-at::Tensor dropout(const at::Tensor& x, double rate, const Random& random, uint64_t first) {
-  if (rate == 0) return x;
+at::Tensor keep(const at::Tensor& x, const at::Tensor& kept, double scale) {
   const Recording recording({x});
-  const at::Tensor kept = kept_elements(x.sizes(), rate, random, first, x.device());
-  const double scale = 1 / (1 - rate);
   return recording.finish((x * kept).mul_(scale), [kept, scale](const at::Tensor& gradient) {
     return Gradients{(gradient * kept).mul_(scale)};
   });
+}
+
+at::Tensor dropout(const at::Tensor& x, double rate, const Random& random, uint64_t first) {
+  if (rate == 0) return x;
+  return keep(x, kept_elements(x.sizes(), rate, random, first, x.device()), 1 / (1 - rate));
 }
 
 }  // namespace shoal::model

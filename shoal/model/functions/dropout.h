@@ -15,6 +15,9 @@ namespace shoal::model {
 at::Tensor kept_elements(
     at::IntArrayRef shape, double rate, const Random& random, uint64_t first, c10::Device device);
 
+// What is kept of x, times `scale`.
+at::Tensor keep(const at::Tensor& x, const at::Tensor& kept, double scale);
+
 at::Tensor dropout(const at::Tensor& x, double rate, const Random& random, uint64_t first);
 
 }  // namespace shoal::model

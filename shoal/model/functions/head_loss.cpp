@@ -11,9 +11,6 @@
 namespace shoal::model {
 namespace {
 
-// Scores that a thread works on at a time: its core's cache holds them from one operator to the next.
-constexpr int64_t kScoresOfThread = 1 << 18;
-
 // The cross-entropies of some rows of scores, which become their gradient. A chain of plain operators in
 // place: they run at the speed of the cache, which at::log_softmax does not.
 at::Tensor cross_entropies(const at::Tensor& scores,
@@ -31,14 +28,12 @@ at::Tensor cross_entropies(const at::Tensor& scores,
   return counts.defined() ? losses.mul_(counts) : losses;
 }
 
-// The sum of the cross-entropies of `scores`, which are gone after. With `gradient` they become it.
 at::Tensor cross_entropy(const at::Tensor& scores,
                          const at::Tensor& classes,
                          const at::Tensor& counted,
                          bool gradient) {
   const at::TensorOptions wide = scores.options().dtype(wide_type(scores));
-  const int64_t step = std::clamp<int64_t>(kScoresOfThread * at::get_num_threads() / scores.size(1),
-                                           1, scores.size(0));
+  const int64_t step = rows_in_cache(scores);
   const bool narrow = scores.scalar_type() != wide_type(scores);
   const at::Tensor buffer = narrow ? at::empty({step, scores.size(1)}, wide) : at::Tensor();
   // One sum at the end: the number of threads does not change its bits.
@@ -59,17 +54,23 @@ at::Tensor cross_entropy(const at::Tensor& scores,
 
 }  // namespace
 
-at::Tensor head_loss(const at::Tensor& x,
-                     Weight weight,
-                     const Targets& targets,
-                     int64_t rows_at_once) {
-  const Recording recording({x});
-  const at::Tensor all = x.reshape({-1, x.size(-1)});
+int64_t rows_in_cache(const at::Tensor& scores) {
+  constexpr int64_t kScoresOfThread = 1 << 18;
+  return std::clamp<int64_t>(kScoresOfThread * at::get_num_threads() / scores.size(1), 1,
+                             scores.size(0));
+}
+
+LossOfRows loss_of_rows(const at::Tensor& all,
+                        Weight weight,
+                        const Targets& targets,
+                        int64_t rows_at_once,
+                        bool gradient,
+                        const CrossEntropy& entropy) {
   const int64_t step = rows_at_once > 0 ? std::min(rows_at_once, all.size(0)) : all.size(0);
   const at::Tensor& matrix = weight.value();
-  at::Tensor buffer = at::empty({step, matrix.size(0)}, x.options());
-  at::Tensor loss = at::zeros({}, x.options().dtype(wide_type(x)));
-  at::Tensor dx = recording.wanted() ? at::empty_like(all) : at::Tensor();
+  at::Tensor buffer = at::empty({step, matrix.size(0)}, all.options());
+  at::Tensor loss = at::zeros({}, all.options().dtype(wide_type(all)));
+  at::Tensor dx = gradient ? at::empty_like(all) : at::Tensor();
   const auto scaled = [&](const at::Tensor& t) {
     const at::Tensor by_count = t * targets.scale;
     return targets.gradient_scale.defined() ? by_count * targets.gradient_scale.to(t.scalar_type())
@@ -80,19 +81,29 @@ at::Tensor head_loss(const at::Tensor& x,
     const at::Tensor rows = all.narrow(0, first, count);
     at::Tensor scores = buffer.narrow(0, 0, count);
     at::mm_out(scores, rows, matrix.t());
-    loss.add_(cross_entropy(
-        scores, targets.classes.narrow(0, first, count),
-        targets.counted.defined() ? targets.counted.narrow(0, first, count) : at::Tensor(),
-        recording.wanted()));
-    if (!recording.wanted()) continue;
+    loss.add_(
+        entropy(scores, targets.classes.narrow(0, first, count),
+                targets.counted.defined() ? targets.counted.narrow(0, first, count) : at::Tensor(),
+                gradient));
+    if (!gradient) continue;
     at::Tensor drows = dx.narrow(0, first, count);
     at::mm_out(drows, scores, matrix);
     // The scale is far smaller a factor on x than on the scores.
     weight.add_gradient_product(scores, scaled(rows));
   }
-  loss.mul_(targets.scale);
-  if (dx.defined()) dx = scaled(dx).view(x.sizes());
-  return recording.finish(loss, [dx](const at::Tensor& /*one*/) { return Gradients{dx}; });
+  return {.loss = loss.mul_(targets.scale), .dx = gradient ? scaled(dx) : at::Tensor()};
+}
+
+at::Tensor head_loss(const at::Tensor& x,
+                     Weight weight,
+                     const Targets& targets,
+                     int64_t rows_at_once) {
+  const Recording recording({x});
+  LossOfRows found = loss_of_rows(x.reshape({-1, x.size(-1)}), weight, targets, rows_at_once,
+                                  recording.wanted(), cross_entropy);
+  if (found.dx.defined()) found.dx = found.dx.view(x.sizes());
+  return recording.finish(found.loss,
+                          [dx = found.dx](const at::Tensor& /*one*/) { return Gradients{dx}; });
 }
 
 }  // namespace shoal::model

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include <ATen/core/Tensor.h>
 
@@ -27,5 +28,28 @@ at::Tensor head_loss(const at::Tensor& x,
                      Weight weight,
                      const Targets& targets,
                      int64_t rows_at_once = 0);
+
+// The sum of the cross-entropies of some rows of scores, which are gone after. With `gradient` they
+// become it. `counted` may be undefined.
+using CrossEntropy = std::function<at::Tensor(
+    const at::Tensor& scores, const at::Tensor& classes, const at::Tensor& counted, bool gradient)>;
+
+struct LossOfRows {
+  at::Tensor loss;
+  at::Tensor dx;  // undefined without `gradient`
+};
+
+// What head_loss() does, for a head that has only some of the classes: with a cross-entropy of its own,
+// and without autograd. With `gradient` that of the weight goes to its unit.
+LossOfRows loss_of_rows(const at::Tensor& rows,
+                        Weight weight,
+                        const Targets& targets,
+                        int64_t rows_at_once,
+                        bool gradient,
+                        const CrossEntropy& cross_entropy);
+
+// How many rows of so many scores threads take at a time: their caches hold them from one operator to
+// the next.
+int64_t rows_in_cache(const at::Tensor& scores);
 
 }  // namespace shoal::model
