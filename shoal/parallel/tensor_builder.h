@@ -1,0 +1,72 @@
+// tensor_builder.h -- a decoder whose every layer is spread over the ranks of a group: tensor
+// parallelism inside attention and MLP, sequence parallelism between them.
+//
+//   TensorBuilder builder(groups.along(Axis::kTp), {.seed = 1});      // on each rank
+//   Decoder decoder(config, builder);                                 // the same decoder everywhere
+//   ...                                                               // a step: train/step.h
+//   for (const auto& unit : decoder.units()) sum_partial_gradients(unit->weights(), tp);
+//
+// A batch is a list of B * T rows of D features. Two ranks, from left to right; time goes down:
+//
+//               rank 0                     rank 1
+//   x       [ rows 0..P-1, D ]        [ rows P..2P-1, D ]        norm, dropout, residual sum
+//                    \___ all-gather of rows ___/
+//   up      [ all rows, H/2 ]         [ all rows, H/2 ]          weight rows 0..H/2-1 | H/2..H-1
+//   down    [ all rows, D ], a term   [ all rows, D ], a term    weight columns likewise
+//                    \__ reduce-scatter of rows __/
+//   y       [ rows 0..P-1, D ]        [ rows P..2P-1, D ]        + bias
+//
+// The backward pass is the mirror image. Attention is the same with heads for H. Embedding and head split
+// the vocabulary. No split has to be even: parts differ by one thing, rows are padded (tensor_rows.h). With
+// fewer key heads than ranks, ranks share a head (tensor_keys.h).
+//
+// Weights with parts are spread: the parts of all ranks make up the logical tensor. Weights without
+// are on every rank, with a gradient of this rank's rows only (tensor_gradients.h). UsageError when a
+// model cannot be split over so many ranks: config/tensor_parallel.h tells without building it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "shoal/model/builder.h"
+#include "shoal/parallel/tensor_rows.h"
+#include "shoal/plan/tensor_split.h"
+
+namespace shoal::parallel {
+
+class TensorBuilder final : public model::PlainBuilder {
+ public:
+  TensorBuilder(comm::Group group, const model::BuilderOptions& options)
+      : PlainBuilder(options), rows_(std::move(group)) {}
+
+  std::unique_ptr<model::Linear> linear(model::UnitWeights& unit,
+                                        const model::LinearSpec& spec) override;
+  std::unique_ptr<model::RowWise> norm(model::UnitWeights& unit,
+                                       const model::NormSpec& spec) override;
+  std::unique_ptr<model::Embedding> embedding(model::UnitWeights& unit,
+                                              const model::EmbeddingSpec& spec) override;
+  std::unique_ptr<model::Dropout> dropout(const std::string& name, double rate) override;
+  std::unique_ptr<model::RowShare> row_share() override;
+  std::unique_ptr<model::Head> head(model::UnitWeights& unit,
+                                    const model::EmbeddingSpec& spec) override;
+  std::unique_ptr<model::Head> tied_head(const model::Embedding& embedding) override;
+  [[nodiscard]] model::LocalHeads local_heads(int heads, int kv_heads) const override;
+
+ private:
+  [[nodiscard]] int ranks() const { return rows_.group().size(); }
+  [[nodiscard]] int rank() const { return rows_.group().rank(); }
+  [[nodiscard]] plan::Share share_of(const model::Features& features) const;
+  // This rank's share of each of several that stand behind each other.
+  [[nodiscard]] std::vector<model::Box> parts_of(const std::vector<model::Features>& all,
+                                                 int64_t columns) const;
+  std::unique_ptr<model::Linear> column_linear(model::UnitWeights& unit,
+                                               const model::LinearSpec& spec);
+  std::unique_ptr<model::Linear> row_linear(model::UnitWeights& unit,
+                                            const model::LinearSpec& spec);
+  model::Weight vocabulary_matrix(model::UnitWeights& unit, const model::EmbeddingSpec& spec) const;
+
+  TensorRows rows_;
+};
+
+}  // namespace shoal::parallel

@@ -1,0 +1,211 @@
+#include "shoal/parallel/tensor_vocabulary.h"
+
+#include <algorithm>
+
+#include <ATen/ATen.h>
+
+#include "shoal/model/functions/recording.h"
+#include "shoal/model/functions/wide_type.h"
+#include "shoal/plan/tensor_split.h"
+
+namespace shoal::parallel {
+namespace {
+
+using model::Gradients;
+using model::Pass;
+using model::Recording;
+using model::Targets;
+using model::Weight;
+
+// Tokens as rows of this rank's matrix.
+struct Located {
+  at::Tensor rows;    // any row, where the token is another rank's
+  at::Tensor others;  // true there
+};
+
+Located located(const at::Tensor& tokens, const Weight& weight) {
+  const model::Box& part = weight.spec().parts.front();
+  const at::Tensor rows = tokens - part.first_row;
+  return {.rows = rows.clamp(0, part.rows - 1),
+          .others = rows.lt(0).logical_or_(rows.ge(part.rows))};
+}
+
+class VocabularyEmbedding final : public model::Embedding {
+ public:
+  VocabularyEmbedding(Weight weight, TensorRows rows) : weight_(weight), rows_(std::move(rows)) {}
+
+  at::Tensor forward(const at::Tensor& indices, const at::Tensor& anchor) override {
+    const Recording recording({anchor});
+    const at::Tensor& matrix = weight_.value();
+    const int64_t count = indices.numel();
+    const Located tokens = located(indices.reshape({-1}), weight_);
+    const at::Tensor room = rows_.room(count, matrix.size(1), matrix.options());
+    at::Tensor found = room.narrow(0, 0, count);
+    at::index_select_out(found, matrix, 0, tokens.rows);
+    found.masked_fill_(tokens.others.unsqueeze(1), 0);
+    return recording.finish(
+        rows_.sum(room, count, Padding::kLastRow, "embedding of tokens").wait(),
+        [tokens, count, weight = weight_, rows = rows_](const at::Tensor& dy) mutable {
+          at::Tensor all = rows.gather(dy, count, "gradient of the embedding").wait();
+          all.masked_fill_(tokens.others.unsqueeze(1), 0);
+          weight.add_gradient_rows(tokens.rows, all);
+          return Gradients{at::Tensor()};
+        });
+  }
+
+  [[nodiscard]] Weight weight() const override { return weight_; }
+
+ private:
+  Weight weight_;
+  TensorRows rows_;
+};
+
+// A vector over rows for each number that ranks have to agree on.
+struct RowStatistics {
+  at::Tensor largest;
+  at::Tensor sums;    // of exponentials, relative to the largest
+  at::Tensor chosen;  // the target's score, relative to the largest
+};
+
+// The cross-entropy of rows whose scores are spread over ranks, each of which calls it with its own.
+class SplitCrossEntropy {
+ public:
+  SplitCrossEntropy(Weight weight, comm::Group group) : weight_(weight), group_(std::move(group)) {}
+
+  at::Tensor operator()(const at::Tensor& scores,
+                        const at::Tensor& classes,
+                        const at::Tensor& counted,
+                        bool gradient) {
+    const Located targets = located(classes, weight_);
+    const RowStatistics all = agreed(own_statistics(scores, targets));
+    const at::Tensor counts = counted.defined() ? counted.to(all.sums) : at::ones_like(all.sums);
+    if (gradient) become_gradient(scores, targets, all, counts);
+    return (all.sums.log() - all.chosen).mul_(counts).sum();
+  }
+
+ private:
+  static RowStatistics own_statistics(const at::Tensor& scores, const Located& targets) {
+    const at::TensorOptions wide = scores.options().dtype(model::wide_type(scores));
+    RowStatistics found = {.largest = at::empty({scores.size(0)}, wide),
+                           .sums = at::empty({scores.size(0)}, wide),
+                           .chosen = at::empty({scores.size(0)}, wide)};
+    by_pieces(scores, [&](const at::Tensor& work, const at::Tensor& /*rows*/, int64_t first) {
+      const int64_t count = work.size(0);
+      const at::Tensor largest = work.amax(1, /*keepdim=*/true);
+      found.largest.narrow(0, first, count).copy_(largest.squeeze(1));
+      found.chosen.narrow(0, first, count)
+          .copy_(work.gather(1, targets.rows.narrow(0, first, count).unsqueeze(1)).squeeze(1));
+      found.sums.narrow(0, first, count).copy_(work.sub_(largest).exp_().sum(1));
+    });
+    found.chosen.masked_fill_(targets.others, 0);
+    return found;
+  }
+
+  // Of all ranks, from those of each.
+  RowStatistics agreed(const RowStatistics& own) {
+    RowStatistics all = {.largest = own.largest.clone()};
+    group_.all_reduce(all.largest, comm::Reduce::kMax, "largest scores").wait();
+    const at::Tensor sums = at::stack({own.sums * (own.largest - all.largest).exp(), own.chosen});
+    group_.all_reduce(sums, comm::Reduce::kSum, "sums of exponentials").wait();
+    all.sums = sums[0];
+    all.chosen = sums[1] - all.largest;
+    return all;
+  }
+
+  static void become_gradient(const at::Tensor& scores,
+                              const Located& targets,
+                              const RowStatistics& all,
+                              const at::Tensor& counts) {
+    const at::Tensor factors = counts / all.sums;
+    const at::Tensor minus_one = counts.neg().masked_fill_(targets.others, 0);
+    by_pieces(scores, [&](const at::Tensor& work, const at::Tensor& rows, int64_t first) {
+      const auto piece = [&](const at::Tensor& each) {
+        return each.narrow(0, first, work.size(0)).unsqueeze(1);
+      };
+      work.sub_(piece(all.largest)).exp_().mul_(piece(factors));
+      work.scatter_add_(1, piece(targets.rows), piece(minus_one));
+      rows.copy_(work);
+    });
+  }
+
+  // Calls with a wide copy of some rows, these rows, and the number of the first.
+  template <class Function>
+  static void by_pieces(const at::Tensor& scores, const Function& function) {
+    const int64_t step = model::rows_in_cache(scores);
+    const at::Tensor buffer =
+        at::empty({step, scores.size(1)}, scores.options().dtype(model::wide_type(scores)));
+    for (int64_t first = 0; first < scores.size(0); first += step) {
+      const int64_t count = std::min(step, scores.size(0) - first);
+      const at::Tensor rows = scores.narrow(0, first, count);
+      function(buffer.narrow(0, 0, count).copy_(rows), rows, first);
+    }
+  }
+
+  Weight weight_;
+  comm::Group group_;
+};
+
+class VocabularyHead final : public model::Head {
+ public:
+  VocabularyHead(Weight weight, int64_t rows_at_once, TensorRows rows)
+      : weight_(weight), rows_at_once_(rows_at_once), rows_(std::move(rows)) {}
+
+  at::Tensor scores(const at::Tensor& x, const Pass& pass) override {
+    const at::NoGradGuard no_grad;
+    at::Tensor all = rows_.gather(x, pass.tokens.numel(), "input of the head").wait();
+    all = all.view({pass.tokens.size(0), pass.tokens.size(1), all.size(1)});
+    if (pass.last_scores_only) all = all.narrow(1, all.size(1) - 1, 1);
+    const at::Tensor own = at::mm(all.reshape({-1, all.size(2)}), weight_.value().t());
+    return of_all_ranks(own).view({all.size(0), all.size(1), weight_.spec().shape[0]});
+  }
+
+  at::Tensor loss(const at::Tensor& x, const Targets& targets) override {
+    const Recording recording({x});
+    const int64_t count = targets.classes.numel();
+    const at::Tensor all = rows_.gather(x, count, "input of the head").wait();
+    const model::LossOfRows found =
+        model::loss_of_rows(all, weight_, targets, rows_at_once_, recording.wanted(),
+                            SplitCrossEntropy(weight_, rows_.group()));
+    at::Tensor dx;
+    if (found.dx.defined()) {
+      const at::Tensor room = rows_.room(count, x.size(1), x.options());
+      room.narrow(0, 0, count).copy_(found.dx);
+      dx = rows_.sum(room, count, Padding::kZeros, "gradient of the head's input").wait();
+    }
+    return recording.finish(found.loss, [dx](const at::Tensor& /*one*/) { return Gradients{dx}; });
+  }
+
+ private:
+  // From rows x this rank's classes to rows x classes.
+  at::Tensor of_all_ranks(const at::Tensor& own) {
+    const int64_t classes = weight_.spec().shape[0];
+    comm::Group& group = rows_.group();
+    const at::Tensor sent =
+        at::zeros({own.size(0), plan::largest_share(classes, group.size())}, own.options());
+    sent.narrow(1, 0, own.size(1)).copy_(own);
+    const at::Tensor all = at::empty({group.size(), sent.size(0), sent.size(1)}, own.options());
+    group.all_gather(all, sent, "scores").wait();
+    std::vector<at::Tensor> parts;
+    for (int rank = 0; rank < group.size(); ++rank)
+      parts.push_back(all[rank].narrow(1, 0, plan::share_of(classes, group.size(), rank).count));
+    return at::cat(parts, 1);
+  }
+
+  Weight weight_;
+  int64_t rows_at_once_;
+  TensorRows rows_;
+};
+
+}  // namespace
+
+std::unique_ptr<model::Embedding> vocabulary_embedding(Weight weight, const TensorRows& rows) {
+  return std::make_unique<VocabularyEmbedding>(weight, rows);
+}
+
+std::unique_ptr<model::Head> vocabulary_head(Weight weight,
+                                             int64_t rows_at_once,
+                                             const TensorRows& rows) {
+  return std::make_unique<VocabularyHead>(weight, rows_at_once, rows);
+}
+
+}  // namespace shoal::parallel
