@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "shoal/config/tensor_parallel.h"
 #include "shoal/core/error.h"
 #include "shoal/core/format.h"
 
@@ -79,6 +80,13 @@ void check_tensor_ranks(const ParallelConfig& p, int ranks_in_node, std::vector<
        .hint = format("write `tp: {}`, and raise pp or dp_shard instead", fitting)});
 }
 
+void check_tensor_split(const RunConfig& config, std::vector<Problem>& found) {
+  if (const auto reason = why_not_tensor_parallel(config.model, config.parallel.tp))
+    found.push_back({.where = "parallel.tp",
+                     .what = *reason,
+                     .hint = "what tp leaves, pp or dp_shard can take"});
+}
+
 void check_backend(const CommConfig& comm, int ranks, std::vector<Problem>& found) {
   if (comm.backend != Backend::kLocal || ranks == 1) return;
   found.push_back({.where = "comm.backend",
@@ -134,6 +142,7 @@ std::vector<Problem> check(const RunConfig& config, const World& world) {
   }
   check_backend(config.comm, world.ranks, found);
   check_heads(config.model, found);
+  check_tensor_split(config, found);
   check_weights(config.data, found);
   return found;
 }

@@ -34,6 +34,7 @@ TEST(Check, ProductsDoNotOverflow) {
   RunConfig config;
   config.parallel = {
       .dp_replicate = kMaxRanks, .dp_shard = kMaxRanks, .cp = 4096, .pp = 4096, .tp = 1024};
+  config.model = {.heads = 1024, .head_width = 1};  // a model for so many tensor ranks
   EXPECT_THAT(check(config, {.ranks = 8}),
               ElementsAre(Problem{
                   "parallel", "",
@@ -59,6 +60,18 @@ TEST(Check, TensorRanksStayInsideANode) {
                      "write `tp: 2`, and raise pp or dp_shard instead"}));
   EXPECT_EQ(check(config, {.ranks = 24, .ranks_per_node = 6}).at(0).hint,
             "write `tp: 3`, and raise pp or dp_shard instead");
+}
+
+TEST(Check, TensorRanksFitTheHeads) {
+  RunConfig config;
+  config.parallel.tp = 16;
+  EXPECT_THAT(check(config, {.ranks = 16}),
+              ElementsAre(Problem{
+                  "parallel.tp", "",
+                  "model.heads = 12 is less than parallel.tp = 16: choose a tp of at most 12",
+                  "what tp leaves, pp or dp_shard can take"}));
+  config.parallel.tp = 5;
+  EXPECT_THAT(check(config, {.ranks = 10}), IsEmpty()) << "12 heads: 2, 2, 3, 2 and 3";
 }
 
 TEST(Check, HeadsFitTheModel) {

@@ -1,4 +1,4 @@
-// A decoder over 2, 3 and 4 tensor-parallel ranks is the decoder of one rank: the same weights to the
+// A decoder over 1, 2, 3 and 4 tensor-parallel ranks is the decoder of one rank: the same weights to the
 // bit, the same loss and gradients to round-off, the same tokens written.
 
 #include <gmock/gmock.h>
@@ -55,7 +55,7 @@ class OverRanks : public ::testing::TestWithParam<int> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Tensor, OverRanks, ::testing::Values(2, 3, 4), [](const auto& ranks) {
+INSTANTIATE_TEST_SUITE_P(Tensor, OverRanks, ::testing::Values(1, 2, 3, 4), [](const auto& ranks) {
   return std::to_string(ranks.param);
 });
 
@@ -224,8 +224,8 @@ double relative_error(const StepResult& found,
   return std::sqrt((squares[0] / squares[1]).item<double>());
 }
 
-// Sums over ranks round as often again as the sums inside a product: the error against fp64 may be some
-// multiple of one rank's, never another order.
+// A sum over ranks rounds at each of its terms, where one rank's product rounds once: more than one rank, but
+// among all the other roundings of a layer not twice as much. Against fp64.
 TEST_P(OverRanks, RoundsLittleMoreThanOne) {
   run_tensor_ranks(ranks(), [](comm::Group& group) {
     for (const auto& [type, at_most] :
