@@ -5,6 +5,8 @@
 #include <ATen/ATen.h>
 
 #include "shoal/core/error.h"
+#include "shoal/parallel/tensor_builder.h"
+#include "shoal/parallel/tensor_gradients.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/stages.h"
 #include "shoal/plan/unit_groups.h"
@@ -70,6 +72,12 @@ std::vector<optim::Matrix> matrices_of(const UnitGroup& group) {
   return matrices;
 }
 
+std::unique_ptr<model::Builder> builder_for(const comm::Group& tensor_ranks,
+                                            const model::BuilderOptions& options) {
+  if (tensor_ranks.size() == 1) return std::make_unique<model::PlainBuilder>(options);
+  return std::make_unique<TensorBuilder>(tensor_ranks, options);
+}
+
 }  // namespace
 
 ParallelModel::ParallelModel(const config::RunConfig& config,
@@ -78,11 +86,12 @@ ParallelModel::ParallelModel(const config::RunConfig& config,
     : config_(config),
       materials_(materials),
       ranks_(ranks),
-      builder_(std::make_unique<model::PlainBuilder>(
-          model::BuilderOptions{.recompute = config.train.recompute, .seed = config.run.seed})),
       losses_(ranks.along(kLossAxes)),
       norms_(ranks.along(weight_axes(config.parallel))),
-      pipeline_ranks_(ranks.along(Axis::kPp)) {
+      pipeline_ranks_(ranks.along(Axis::kPp)),
+      tensor_ranks_(ranks.along(Axis::kTp)),
+      builder_(builder_for(tensor_ranks_,
+                           {.recompute = config.train.recompute, .seed = config.run.seed})) {
   const int ranks_in_row = pipeline_ranks_.size();
   const std::vector<plan::Stage> stages =
       plan::cut_into_stages(config.model.layers, ranks_in_row * config.parallel.chunks);
@@ -151,15 +160,21 @@ void ParallelModel::make_pipeline(size_t micro_batches) {
       plan::schedule_of(config_.parallel, {.ranks = pipeline_ranks_.size(),
                                            .chunks = config_.parallel.chunks,
                                            .micro_batches = static_cast<int>(micro_batches)}),
-      std::move(stages), [this](const model::Pass& pass) {
-        return at::empty({pass.tokens.size(0), pass.tokens.size(1), config_.model.width},
-                         at::TensorOptions().dtype(materials_.dtype).device(materials_.device));
-      });
+      std::move(stages), [this](const model::Pass& pass) { return activations_of(pass); });
+}
+
+at::Tensor ParallelModel::activations_of(const model::Pass& pass) const {
+  const auto options = at::TensorOptions().dtype(materials_.dtype).device(materials_.device);
+  const int64_t width = config_.model.width;
+  if (tensor_ranks_.size() > 1)
+    return at::empty({TensorRows(tensor_ranks_).per_rank(pass.tokens.numel()), width}, options);
+  return at::empty({pass.tokens.size(0), pass.tokens.size(1), width}, options);
 }
 
 // The gradient of a matrix that the first and the last stage both have is the sum of theirs. One adds a to
 // b where the other adds b to a: their copies stay equal to the bit.
 void ParallelModel::complete_gradients_of(model::UnitWeights& unit) {
+  if (tensor_ranks_.size() > 1) sum_partial_gradients(unit, tensor_ranks_);
   if (!tied_over_stages()) return;
   for (size_t i = 0; i < unit.size(); ++i) {
     if (unit.spec(i).name != kTiedMatrix) continue;
@@ -231,7 +246,8 @@ at::Tensor ParallelModel::evaluate(std::span<const model::Pass> passes) {
 bool ParallelModel::counts_in_norm(const model::WeightSpec& spec, const Stage& stage) const {
   const bool second_copy = tied_over_stages() && spec.name == kTiedMatrix &&
                            stage.decoder().units().front()->kind() != UnitKind::kEmbedding;
-  return !second_copy;
+  const bool on_all_tensor_ranks = spec.parts.empty() && tensor_ranks_.rank() > 0;
+  return !second_copy && !on_all_tensor_ranks;
 }
 
 std::vector<optim::FlatUnit> ParallelModel::flat_units() const {

@@ -58,6 +58,8 @@ class ParallelModel {
  private:
   void add_stage(const model::Part& part);
   void make_pipeline(size_t micro_batches);
+  // What this rank gets from the stage before: room for it.
+  [[nodiscard]] at::Tensor activations_of(const model::Pass& pass) const;
   [[nodiscard]] Policy policy_for(const model::Part& part,
                                   const std::vector<size_t>& group,
                                   const model::Decoder& decoder) const;
@@ -71,15 +73,16 @@ class ParallelModel {
   const config::RunConfig config_;
   const model::Materials materials_;
   Ranks& ranks_;
-  std::unique_ptr<model::Builder> builder_;
-  std::vector<std::unique_ptr<model::Decoder>> decoders_;
-  std::vector<std::unique_ptr<Stage>> stages_;
-  std::unique_ptr<Pipeline>
-      pipeline_;  // with more than one stage; of as many micro-batches as last time
-  size_t micro_batches_ = 0;
   comm::Group losses_;
   comm::Group norms_;
   comm::Group pipeline_ranks_;
+  comm::Group tensor_ranks_;
+  std::unique_ptr<model::Builder> builder_;
+  std::vector<std::unique_ptr<model::Decoder>> decoders_;  // parts of one, by chunk
+  std::vector<std::unique_ptr<Stage>> stages_;
+  std::unique_ptr<Pipeline>
+      pipeline_;  // with several stages, for as many micro-batches as last time
+  size_t micro_batches_ = 0;
 };
 
 }  // namespace shoal::parallel

@@ -111,6 +111,9 @@ TEST(Grid, TwoRanks) {
                    {.llama = true, .sgd = true, .sets = {"parallel.pp=2"}},
                    {.sets = {"parallel.pp=2", "parallel.schedule=interleaved", "parallel.chunks=2",
                              "train.micro_batch=1", "model.dropout=0.1"}},
+                   {.sgd = true, .sets = {"parallel.tp=2", "train.micro_batch=2"}},
+                   {.llama = true, .sets = {"parallel.tp=2", "model.kv_heads=1"}},
+                   {.sets = {"parallel.tp=2", "model.dropout=0.2", "train.recompute=selective"}},
                });
 }
 
@@ -138,6 +141,74 @@ TEST(Grid, FourRanks) {
                        "train.micro_batch=1"}},
              {.llama = true, .sgd = true, .sets = {"parallel.sharding=full_shard"}},
          });
+}
+
+TEST(Grid, FourRanksOfTwoKinds) {
+  run_cases(4, {
+                   {.sgd = true, .sets = {"parallel.tp=2", "parallel.sharding=full_shard"}},
+                   {.llama = true,
+                    .sets = {"parallel.tp=2", "parallel.sharding=no_shard", "train.micro_batch=1"}},
+                   {.sets = {"parallel.tp=2", "parallel.sharding=optimizer"}},
+                   {.llama = true,
+                    .sgd = true,
+                    .sets = {"parallel.tp=2", "parallel.sharding=shard_grad_op",
+                             "train.micro_batch=1", "model.kv_heads=1"}},
+                   {.sets = {"parallel.tp=2", "parallel.pp=2", "train.micro_batch=2"}},
+                   {.llama = true,
+                    .sgd = true,
+                    .sets = {"parallel.tp=2", "parallel.pp=2", "train.micro_batch=1",
+                             "parallel.schedule=gpipe", "train.recompute=selective"}},
+                   {.llama = true, .sets = {"parallel.tp=4", "model.dropout=0.1"}},
+                   {.sgd = true,
+                    .sets = {"parallel.tp=2", "parallel.pp=2", "parallel.schedule=interleaved",
+                             "parallel.chunks=2", "train.micro_batch=1", "model.dropout=0.1"}},
+               });
+}
+
+TEST(Grid, SixRanks) {
+  run_cases(
+      6, {
+             {.sets = {"parallel.pp=3", "parallel.sharding=full_shard", "train.micro_batch=1"}},
+             {.llama = true,
+              .sgd = true,
+              .sets = {"parallel.tp=2", "parallel.sharding=full_shard", "train.micro_batch=1"}},
+             {.sgd = true, .sets = {"parallel.tp=3", "parallel.pp=2", "train.micro_batch=2"}},
+             {.llama = true, .sets = {"parallel.dp_replicate=3", "parallel.sharding=hybrid_shard"}},
+             {.sets = {"parallel.dp_replicate=2", "parallel.sharding=shard_grad_op",
+                       "train.micro_batch=1"}},
+             {.llama = true,
+              .sgd = true,
+              .sets = {"parallel.pp=2", "parallel.sharding=no_shard", "train.micro_batch=1",
+                       "model.dropout=0.1"}},
+         });
+}
+
+TEST(Grid, EightRanks) {
+  run_cases(
+      8,
+      {
+          {.sets = {"parallel.tp=2", "parallel.pp=2", "parallel.sharding=full_shard",
+                    "train.micro_batch=1"}},
+          {.llama = true,
+           .sgd = true,
+           .sets = {"parallel.tp=2", "parallel.pp=2", "parallel.sharding=no_shard",
+                    "train.micro_batch=2"}},
+          {.sgd = true,
+           .sets = {"parallel.tp=2", "parallel.pp=2", "parallel.sharding=optimizer",
+                    "parallel.schedule=interleaved", "parallel.chunks=2", "train.micro_batch=1"}},
+          {.llama = true,
+           .sets = {"parallel.dp_replicate=2", "parallel.tp=2", "parallel.sharding=hybrid_shard",
+                    "train.micro_batch=1"}},
+          {.sgd = true,
+           .sets = {"parallel.dp_replicate=2", "parallel.pp=2", "parallel.sharding=hybrid_shard",
+                    "parallel.units=by_block", "train.micro_batch=1", "train.recompute=full"}},
+          {.llama = true,
+           .sets = {"parallel.tp=4", "parallel.pp=2", "train.micro_batch=2", "model.kv_heads=2"}},
+          {.sets = {"parallel.sharding=full_shard", "train.batch=11"}},
+          {.llama = true, .sgd = true, .sets = {"parallel.sharding=no_shard", "train.batch=13"}},
+          {.sets = {"parallel.pp=4", "parallel.sharding=shard_grad_op", "train.micro_batch=1",
+                    "parallel.schedule=gpipe", "parallel.grad_sync=batch"}},
+      });
 }
 
 }  // namespace
