@@ -12,6 +12,10 @@ AdamW. The data are raw little-endian uint16 ids, read at seeded random offsets.
 
 The first run after tools/deps.sh also compiles PyTorch's Python files: its startup_seconds do not count.
 
+On several ranks, one process each with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, --wrap ddp or fsdp2 spreads the model over
+them with Gloo, --batch being that of all ranks: DistributedDataParallel with gradients as views of buckets, or fully_shard of every
+block and of the rest.
+
 With --rounds-from-stdin it warms up for 10 steps and prints that line without the figures of steps; then, for every line it reads,
 it runs --steps steps and prints the seconds they took and those of the processor, so that rounds with another program can be
 taken in turn.
@@ -56,12 +60,14 @@ def parse():
     parser.add_argument("--weight-decay", type=float, default=0.1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--wrap", choices=("none", "ddp", "fsdp2"), default="none")
+    parser.add_argument("--warm-up", type=int, default=WARM_UP, help="steps that do not count")
     parser.add_argument("--rounds-from-stdin", action="store_true")
     options = parser.parse_args()
     if options.width % options.heads:
         parser.error(f"--width {options.width} is not a multiple of --heads {options.heads}")
-    if not options.rounds_from_stdin and options.steps <= WARM_UP:
-        parser.error(f"--steps {options.steps}: the first {WARM_UP} are not counted, take more")
+    if not options.rounds_from_stdin and options.steps <= options.warm_up:
+        parser.error(f"--steps {options.steps}: the first {options.warm_up} are not counted, take more")
     return options
 
 
@@ -141,11 +147,28 @@ class Batches:
         return rows[:, :-1].contiguous(), rows[:, 1:].contiguous()
 
 
+def wrapped(model, kind):
+    """Spread over the ranks of the job, as the documentation of either recommends."""
+    if kind == "none":
+        return model
+    torch.distributed.init_process_group("gloo")
+    if kind == "ddp":
+        return nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    mesh = init_device_mesh("cpu", (torch.distributed.get_world_size(),))
+    for block in model.blocks:
+        fully_shard(block, mesh=mesh)
+    return fully_shard(model, mesh=mesh)
+
+
 class Trainer:
     def __init__(self, options):
         torch.manual_seed(options.seed)
-        self.batches = Batches(options.data, options.context, options.batch, options.seed)
-        self.model = GPT(options.vocab, options.context, options.layers, options.heads, options.width, not options.no_bias)
+        rank, ranks = (int(os.environ.get(name, value)) for name, value in (("RANK", 0), ("WORLD_SIZE", 1)))
+        self.batches = Batches(options.data, options.context, options.batch // ranks, options.seed + rank)
+        self.model = wrapped(GPT(options.vocab, options.context, options.layers, options.heads, options.width, not options.no_bias),
+                             options.wrap)
         decayed = [p for p in self.model.parameters() if p.dim() >= 2]
         others = [p for p in self.model.parameters() if p.dim() < 2]
         self.optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": options.weight_decay}, {"params": others, "weight_decay": 0.0}],
@@ -192,12 +215,12 @@ def main():
     line = {"startup_seconds": round(startup, 3), "startup_processor_seconds": round(startup_processor, 3),
             "first_loss": first, "parameters": trainer.parameters(), "torch": torch.__version__} | told
     if options.rounds_from_stdin:
-        trainer.steps(WARM_UP - 1)
+        trainer.steps(options.warm_up - 1)
         print(json.dumps(line), flush=True)
         rounds(trainer, options.steps)
         return
     losses, seconds = trainer.steps(options.steps - 1)
-    counted = seconds[WARM_UP - 1:]
+    counted = seconds[options.warm_up - 1:]
     mean = statistics.fmean(counted)
     figures = {"median_step_seconds": statistics.median(counted), "mean_step_seconds": mean, "steps_per_second": 1 / mean,
                "final_loss": losses[-1]}

@@ -241,6 +241,14 @@ void Trainer::save(metrics::Sinks& sinks) {
   state::prune(checkpoints_, static_cast<size_t>(config_.train.keep));
 }
 
+bool Trainer::agree_on_end(metrics::Record& record) {
+  const at::Tensor figures =
+      at::tensor({hooks_.stop() ? 1.0 : 0.0, static_cast<double>(*record.memory_bytes)}, at::kDouble);
+  world_.control().all_reduce(figures, comm::Reduce::kMax, "whether to stop, and peak memory");
+  record.memory_bytes = static_cast<int64_t>(figures[1].item<double>());
+  return figures[0].item<double>() > 0;
+}
+
 End Trainer::run(metrics::Sinks& sinks) {
   if (writes()) state::remove_unfinished(checkpoints_);
   if (writes() && !checkpoint::can_save(*model_))
@@ -259,7 +267,7 @@ End Trainer::run(metrics::Sinks& sinks) {
   while (step_ < config_.train.steps && !stopped) {
     metrics::Record record = record_of(take_step());
     const bool last = step_ == config_.train.steps;
-    stopped = world_.control().any(hooks_.stop(), "whether to stop");
+    stopped = agree_on_end(record);
     const bool evaluating =
         config_.train.eval_every > 0 && !stopped && (due(config_.train.eval_every) || last);
     if (evaluating) evaluate_into(record, sinks);

@@ -76,6 +76,8 @@ class Trainer {
   metrics::Record record_of(const StepFigures& figures);
   void measure_peak();
   void evaluate_into(metrics::Record& record, metrics::Sinks& sinks);
+  // Whether any rank was told to stop; the record gets the memory of the fullest.
+  bool agree_on_end(metrics::Record& record);
   void save(metrics::Sinks& sinks);
   [[nodiscard]] bool due(int64_t every) const { return every > 0 && step_ % every == 0; }
 

@@ -212,7 +212,9 @@ std::vector<Wrong> wrong_forms() {
       {"ValueForASection",
        "parallel: 8\n",
        {{"parallel", "run.yaml:1:11", "is a section, but its value is 8",
-         "write its keys below it, indented: dp_replicate, dp_shard, cp, pp, tp"}}},
+         "write its keys below it, indented: dp_replicate, dp_shard, cp, pp, tp, sharding, units, "
+         "unit_blocks, unit_parameters, prefetch, reshard_after_forward, grad_sync, schedule, "
+         "chunks, schedule_file"}}},
       {"ListForASection",
        "log:\n  - level: info\n",
        {{"log", "run.yaml:2:3", "is a section, but its value is a list",
@@ -347,7 +349,9 @@ std::vector<Wrong> wrong_sets() {
       {"SetASection",
        "",
        {{"parallel", "--set", "is a section, but \"{tp}\" was given as its value",
-         "set one of its keys: dp_replicate, dp_shard, cp, pp, tp"}},
+         "set one of its keys: dp_replicate, dp_shard, cp, pp, tp, sharding, units, unit_blocks, "
+         "unit_parameters, prefetch, reshard_after_forward, grad_sync, schedule, chunks, "
+         "schedule_file"}},
        {"parallel={tp}"}},
       {"SetAWrongValue",
        "parallel:\n  tp: 2\n",
