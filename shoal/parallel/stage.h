@@ -40,6 +40,7 @@ class Stage {
         std::vector<std::vector<size_t>> groups,
         std::vector<std::unique_ptr<UnitGroup>> tensors,
         StageOptions options);
+  virtual ~Stage() = default;
 
   // What a micro-batch leaves between its forward and its backward pass.
   struct Kept {
@@ -49,9 +50,9 @@ class Stage {
   };
 
   // `x` is the output of the stage before, or undefined. Gives the output, or the loss.
-  at::Tensor forward(const at::Tensor& x, const model::Pass& pass, Kept& kept);
+  virtual at::Tensor forward(const at::Tensor& x, const model::Pass& pass, Kept& kept);
   // `gradient` of the output; undefined for a loss. Gives the gradient of x, and adds those of weights.
-  at::Tensor backward(Kept& kept, const at::Tensor& gradient, bool last_micro_batch);
+  virtual at::Tensor backward(Kept& kept, const at::Tensor& gradient, bool last_micro_batch);
   // Without anything to go back on.
   at::Tensor evaluate(const at::Tensor& x, const model::Pass& pass);
 

@@ -1,0 +1,88 @@
+// What no_shard makes of the gradients of two ranks is what PyTorch's own Reducer makes of them, to the bit.
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
+#include <torch/csrc/distributed/c10d/logger.hpp>
+#include <torch/csrc/distributed/c10d/reducer.hpp>
+
+#include "shoal/comm/world.h"
+#include "shoal/parallel/unit_group.h"
+
+#include "tests/support/random_tensors.h"
+#include "tests/support/run_ranks.h"
+
+namespace shoal::parallel {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
+using tests::random_numbers;
+
+const std::vector<std::vector<int64_t>> kShapes = {{13, 7}, {31}, {5, 29}, {1}};
+
+// A different one on each rank.
+at::Tensor gradient_of(size_t weight, int rank) {
+  return random_numbers("gradient " + std::to_string(weight) + std::to_string(rank),
+                        kShapes[weight]);
+}
+
+// As DistributedDataParallel does it: hooks of autograd fill buckets, whose averages come back.
+std::vector<at::Tensor> by_reducer(const c10::intrusive_ptr<c10d::Backend>& backend,
+                                   int rank,
+                                   int size) {
+  std::vector<at::Tensor> weights;
+  for (const auto& shape : kShapes)
+    weights.push_back(at::zeros(shape, at::kDouble).requires_grad_(true));
+  auto group = c10::make_intrusive<c10d::ProcessGroup>(rank, size);
+  group->setBackend(at::kCPU, c10d::ProcessGroup::BackendType::GLOO, backend);
+  group->setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
+  const std::vector<size_t> limits = {256, 1024};  // several buckets
+  auto buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(weights, limits));
+  std::reverse(buckets.begin(), buckets.end());
+  const auto reducer = std::make_shared<c10d::Reducer>(
+      weights, buckets, group, std::vector<bool>(weights.size(), false), 1024,
+      /*find_unused_parameters=*/false, /*gradient_as_bucket_view=*/true,
+      std::unordered_map<size_t, std::string>{}, 256, false, false, std::vector<int64_t>{});
+  const auto logger = std::make_shared<c10d::Logger>(reducer);
+  reducer->set_logger(logger);
+  reducer->prepare_for_forward();
+  at::Tensor loss = at::zeros({}, at::kDouble);
+  for (size_t i = 0; i < weights.size(); ++i)
+    loss = loss + (weights[i] * gradient_of(i, rank)).sum();
+  reducer->prepare_for_backward({});
+  loss.backward();
+  std::vector<at::Tensor> averages;
+  for (const at::Tensor& weight : weights) averages.push_back(weight.grad().clone());
+  return averages;
+}
+
+TEST(NoShard, AddsUpWhatPytorchsReducerAverages) {
+  tests::run_ranks(2, [](const cluster::Membership& me, const cluster::Environment& environment) {
+    const auto world = comm::World::join(
+        me, environment, {.backend = config::Backend::kGloo, .deadline = 30s, .rendezvous = 30s});
+    {
+      const std::vector<at::Tensor> expected =
+          by_reducer(world->bare_group("reducer", {0, 1}), me.rank, 2);
+      model::UnitWeights unit("unit");
+      for (size_t i = 0; i < kShapes.size(); ++i)
+        unit.declare({.name = std::to_string(i), .shape = kShapes[i]});
+      unit.lay_out();
+      const DataRanks ranks{world->group("alone", {me.rank}), world->group("copies", {0, 1})};
+      UnitGroup group({&unit}, ranks, {.keep_weights = true, .keep_gradients = true},
+                      {.dtype = at::kDouble, .gradient_dtype = at::kDouble});
+      group.open_gradients();
+      for (size_t i = 0; i < kShapes.size(); ++i)
+        model::Weight(&unit, i).add_gradient(gradient_of(i, me.rank));
+      group.reduce(/*last_micro_batch=*/true, [](model::UnitWeights&) {});
+      group.complete();
+      const std::vector<at::Tensor> found = unit.views_of(group.shard_gradient());
+      for (size_t i = 0; i < kShapes.size(); ++i)
+        EXPECT_TRUE(found[i].div(2).equal(expected[i])) << i;
+    }
+    world->leave();
+  });
+}
+
+}  // namespace
+}  // namespace shoal::parallel
