@@ -83,7 +83,7 @@ double time_of_step(Pipeline& pipeline, std::span<const model::Pass> passes, com
   return times[1].item<double>() + times[0].item<double>();
 }
 
-double median_time_on_ranks(const plan::Schedule& schedule, comm::World& world) {
+double shortest_time_on_ranks(const plan::Schedule& schedule, comm::World& world) {
   const config::ModelConfig config = tiny_model();
   model::PlainBuilder builder({});
   std::vector<std::unique_ptr<model::Decoder>> decoders;
@@ -112,9 +112,8 @@ double median_time_on_ranks(const plan::Schedule& schedule, comm::World& world) 
     }
     times.push_back(time_of_step(pipeline, passes, world));
   }
-  times.erase(times.begin());  // connections are made in the first
-  std::sort(times.begin(), times.end());
-  return times[times.size() / 2];
+  // Others may have had the machine in between; connections are made in the first.
+  return *std::min_element(times.begin() + 1, times.end());
 }
 
 TEST(Bubble, IsAsLongAsTheSimulatorSays) {
@@ -130,7 +129,7 @@ TEST(Bubble, IsAsLongAsTheSimulatorSays) {
               name, {.ranks = kRanks, .chunks = chunks, .micro_batches = kMicroBatches});
           const plan::Simulation expected = simulate(
               schedule, even_times(schedule, {.forward = kForward, .backward = kBackward}));
-          const double found = median_time_on_ranks(schedule, *world);
+          const double found = shortest_time_on_ranks(schedule, *world);
           const double busy = kMicroBatches * (kForward + kBackward);
           const double bubble = 1 - busy / found;
           if (me.rank == 0)

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <sstream>
 
 #include <gtest/gtest.h>
 
@@ -65,6 +66,15 @@ std::string outputs_in(const std::filesystem::path& directory) {
   return text;
 }
 
+// What rank 0 of a test that passed has printed.
+void show_figures(const std::filesystem::path& output) {
+  if (!std::filesystem::exists(output)) return;
+  std::istringstream lines(read_file(output, 64 << 20));
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("Running main()")) std::cout << line << "\n";
+  }
+}
+
 }  // namespace
 
 void run_ranks(int num_ranks, const RankBody& body, const RunRanksOptions& options) {
@@ -98,6 +108,7 @@ void run_ranks(int num_ranks, const RankBody& body, const RunRanksOptions& optio
   EXPECT_NE(result.cause.find(options.expected_cause), std::string::npos)
       << result.cause << "\n"
       << outputs_in(outputs.path());
+  if (!::testing::Test::HasFailure()) show_figures(outputs / "rank 0");
 }
 
 }  // namespace shoal::tests

@@ -10,7 +10,7 @@
 //
 // The test program is started again once per rank, runs the same test up to this call, and there
 // the body instead of the launching. A rank's failed expectations, error or signal fail the test,
-// with its output. Code before the call runs in every process, so it should only prepare values;
+// with its output; what rank 0 prints is shown when all went well. Code before the call runs in every process, so it should only prepare values;
 // code after it runs in the parent alone.
 #pragma once
 
