@@ -6,7 +6,8 @@
 OUT_DIR/FAMILY holds config.json and model.safetensors as save_pretrained writes them, and golden.safetensors:
     input_ids   int64 [3, 17]
     logits      float32 [3, 17, vocabulary]
-    logits_f64  the same in double (gpt2 only: the others of transformers compute norms and angles in float whatever they are given)
+    logits_f64  the same in double: of transformers for gpt2, of plain_models.py for the others, as transformers computes their norms and
+                angles in float whatever it is given
     greedy      int64 [3, 28]: input_ids, then the 11 likeliest continuations
 OUT_DIR/llama_sharded holds llama's weights in several files and their index.
 
@@ -94,9 +95,15 @@ def make(family, config, seed, out):
     input_ids = draw.tokens((BATCH, LENGTH), config.vocab_size)
     with torch.no_grad():
         golden = {"input_ids": input_ids, "logits": model(input_ids).logits, "greedy": greedy(model, input_ids)}
-        if family == "gpt2":
-            golden["logits_f64"] = model.double()(input_ids).logits
+        golden["logits_f64"] = model.double()(input_ids).logits if family == "gpt2" else plain_logits(out / family, input_ids)
     save_file({name: tensor.contiguous() for name, tensor in golden.items()}, out / family / "golden.safetensors")
+
+
+def plain_logits(directory, input_ids):
+    import torch
+    from plain_models import forward, load
+    weights, config = load(directory, torch.float64)
+    return forward(config, weights, input_ids)
 
 
 def make_all(out):

@@ -1,4 +1,4 @@
-"""GPT-2 and Llama as a few functions on a dict of tensors with Hugging Face's names: the oracle in double.
+"""GPT-2, Llama and its relatives as a few functions on a dict of tensors with Hugging Face's names: the oracle in double.
 
     weights, config = load("tests/golden/models/llama", torch.float64)
     logits = forward(config, weights, input_ids)
@@ -26,7 +26,7 @@ def load(directory, dtype):
 
 def forward(config, weights, input_ids):
     """Logits [batch, length, vocabulary]."""
-    models = {"gpt2": gpt2, "llama": llama}
+    models = {"gpt2": gpt2} | dict.fromkeys(("llama", "olmo", "olmo2", "qwen2", "qwen3"), llama)
     if config["model_type"] not in models:
         raise ValueError(f"no plain model for {config['model_type']}: there are {', '.join(models)}")
     return models[config["model_type"]](config, weights, input_ids)
@@ -114,25 +114,44 @@ def rotate(x, angles):
 
 
 def llama(config, weights, input_ids):
-    heads, shared, epsilon = config["num_attention_heads"], config["num_key_value_heads"], config["rms_norm_eps"]
+    """And those like it: OLMo's norms have no weights, OLMo 2's follow what they normalize, Qwen 3's are in each head."""
+    heads, shared = config["num_attention_heads"], config["num_key_value_heads"]
+    norms_follow, norms_in_heads = config["model_type"] == "olmo2", config["model_type"] == "qwen3"
 
     def norm(x, name):
-        return rms_norm(x, weights[f"{name}.weight"], epsilon)
+        if f"{name}.weight" in weights:
+            return rms_norm(x, weights[f"{name}.weight"], config["rms_norm_eps"])
+        return layer_norm(x, 1, 0, 1e-5) if config["model_type"] == "olmo" else x
 
     def linear(x, name):
-        return x @ weights[f"{name}.weight"].T
+        return x @ weights[f"{name}.weight"].T + weights.get(f"{name}.bias", 0)
+
+    def before(x, name):
+        return x if norms_follow else norm(x, name)
+
+    def after(x, name):
+        return norm(x, name) if norms_follow else x
+
+    def placed(x, at, name, count):
+        x = linear(x, f"{at}.{name}_proj")
+        x = norm(split_heads(x, count), f"{at}.{name}_norm") if norms_in_heads else split_heads(normed_width(x, f"{at}.{name}_norm"), count)
+        return rotate(x, angles)
+
+    def normed_width(x, name):
+        return norm(x, name) if norms_follow else x
 
     x = weights["model.embed_tokens.weight"][input_ids]
-    angles = rotary_angles(config, config["head_dim"], input_ids.shape[1], x.dtype)
+    width = config.get("head_dim") or config["hidden_size"] // heads
+    angles = rotary_angles(config, width, input_ids.shape[1], x.dtype)
     for layer in range(config["num_hidden_layers"]):
         at = f"model.layers.{layer}"
-        h = norm(x, f"{at}.input_layernorm")
-        query = rotate(split_heads(linear(h, f"{at}.self_attn.q_proj"), heads), angles)
-        key = rotate(split_heads(linear(h, f"{at}.self_attn.k_proj"), shared), angles)
+        h = before(x, f"{at}.input_layernorm")
+        query, key = placed(h, f"{at}.self_attn", "q", heads), placed(h, f"{at}.self_attn", "k", shared)
         value = split_heads(linear(h, f"{at}.self_attn.v_proj"), shared)
-        x = x + linear(join_heads(attention(query, key, value)), f"{at}.self_attn.o_proj")
-        h = norm(x, f"{at}.post_attention_layernorm")
+        x = x + after(linear(join_heads(attention(query, key, value)), f"{at}.self_attn.o_proj"), f"{at}.post_attention_layernorm")
+        h = before(x, f"{at}.post_attention_layernorm")
         gate = linear(h, f"{at}.mlp.gate_proj")
-        x = x + linear(gate * gate.sigmoid() * linear(h, f"{at}.mlp.up_proj"), f"{at}.mlp.down_proj")
+        x = x + after(linear(gate * gate.sigmoid() * linear(h, f"{at}.mlp.up_proj"), f"{at}.mlp.down_proj"),
+                      f"{at}.post_feedforward_layernorm")
     head = "model.embed_tokens" if config["tie_word_embeddings"] else "lm_head"
     return linear(norm(x, "model.norm"), head)

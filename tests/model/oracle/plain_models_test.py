@@ -41,7 +41,7 @@ def main():
         return SKIPPED
     one_thread()
     wrong = 0
-    for family in ("gpt2", "llama", "llama3"):
+    for family in ("gpt2", "llama", "llama3", "olmo", "olmo2", "qwen2", "qwen3"):
         for what, (apart, limit) in compare(family).items():
             good = apart <= limit
             wrong += not good
