@@ -6,6 +6,7 @@
 
 #include <ATen/ATen.h>
 
+#include "shoal/checkpoint/held_boxes.h"
 #include "shoal/checkpoint/tensor_bytes.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
@@ -58,6 +59,16 @@ class Loading {
     }
   }
 
+  // One that others load.
+  void expect(const model::WeightSpec& spec) {
+    for (const ForeignPart& part :
+         state::foreign_tensor(model_.family, model_.config, spec.name).parts) {
+      const std::string name = name_in(files_, part.name);
+      (void)files_.require(name);
+      used_.insert(name);
+    }
+  }
+
   void refuse_what_is_left() const {
     for (const std::string& name : files_.names()) {
       if (used_.count(name) == 0 && !needs_no_place(name, model_.config.tied))
@@ -82,6 +93,19 @@ class Loading {
   const state::HuggingFaceModel& model_;
   std::set<std::string> used_;
 };
+
+// What this rank holds of a logical tensor.
+void copy_piece(const at::Tensor& tensor, const parallel::HeldPiece& held) {
+  for (const HeldBox& box : boxes_of(held.piece)) {
+    at::Tensor part = tensor;
+    for (int64_t d = 0; d < tensor.dim(); ++d)
+      part = part.narrow(d, box.box.begin[static_cast<size_t>(d)],
+                         box.box.extent[static_cast<size_t>(d)]);
+    held.group->shard()
+        .narrow(0, held.piece.offset + box.offset, box.elements)
+        .copy_(part.reshape({-1}));
+  }
+}
 
 // A tensor of the export, as the part of a weight that it is.
 using Exported = std::map<std::string, at::Tensor>;
@@ -147,6 +171,31 @@ void load_hugging_face(const fs::path& directory, const model::Decoder& decoder)
   for (const auto& unit : decoder.units()) {
     for (size_t i = 0; i < unit->weights().size(); ++i)
       loading.load(unit->weights().spec(i), unit->weights().weight(i));
+  }
+  loading.refuse_what_is_left();
+}
+
+void load_hugging_face(const fs::path& directory, const parallel::ParallelModel& model) {
+  const at::NoGradGuard no_grad;
+  const state::HuggingFaceModel foreign = read_hugging_face_config(directory);
+  Loading loading(directory, foreign);
+  std::multimap<std::string, parallel::HeldPiece> pieces;
+  for (const parallel::HeldPiece& held : model.pieces())
+    pieces.emplace(held.piece.spec->name, held);
+  model::PlainBuilder builder({});
+  const model::Decoder whole(foreign.config, builder);  // for names and shapes: it has no tensors
+  for (const auto& unit : whole.units()) {
+    for (size_t i = 0; i < unit->weights().size(); ++i) {
+      const model::WeightSpec& spec = unit->weights().spec(i);
+      const auto [begin, end] = pieces.equal_range(spec.name);
+      if (begin == end) {
+        loading.expect(spec);
+        continue;
+      }
+      const at::Tensor tensor = at::empty(spec.shape, begin->second.group->shard().options());
+      loading.load(spec, tensor);
+      for (auto held = begin; held != end; ++held) copy_piece(tensor, held->second);
+    }
   }
   loading.refuse_what_is_left();
 }

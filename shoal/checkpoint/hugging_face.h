@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "shoal/model/decoder.h"
+#include "shoal/parallel/parallel_model.h"
 #include "shoal/state/hugging_face/config_json.h"
 
 namespace shoal::checkpoint {
@@ -17,6 +18,10 @@ state::HuggingFaceModel read_hugging_face_config(const std::filesystem::path& di
 // Sets every weight of a decoder that was made from the directory's config. DataError when a tensor is
 // missing, has another shape, or is one that the decoder has no place for.
 void load_hugging_face(const std::filesystem::path& directory, const model::Decoder& decoder);
+
+// The same for what a rank holds of a model: one tensor after the other is read whole.
+void load_hugging_face(const std::filesystem::path& directory,
+                       const parallel::ParallelModel& model);
 
 struct ExportOptions {
   at::ScalarType dtype = at::kFloat;

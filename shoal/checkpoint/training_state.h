@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "shoal/comm/world.h"
 #include "shoal/model/decoder.h"
 #include "shoal/optim/optimizer.h"
 #include "shoal/parallel/parallel_model.h"
@@ -16,21 +17,21 @@
 namespace shoal::checkpoint {
 
 struct TrainingState {
+  comm::World& world;
   const parallel::ParallelModel& model;
   optim::Optimizer& optimizer;
-  std::vector<optim::NamedTensor> others = {};  // small tensors beside them
+  std::vector<optim::NamedTensor> others = {};  // small tensors beside them, the same on all ranks
 };
 
-// Whether this rank has all of every tensor. Others cannot save yet.
-bool can_save(const parallel::ParallelModel& model);
-
-// Commits root/step-N.
+// Commits root/step-N, of all ranks: each writes what no other does. Collective; the directory is one that all
+// ranks see. DataError on all of them when one cannot write.
 std::filesystem::path save(const std::filesystem::path& root,
                            uint64_t step,
                            const TrainingState& state,
                            const state::Values& values);
 
-// Writes all tensors of the state. DataError when one is missing or of another shape.
+// Writes all tensors of the state; each rank reads what it holds, whatever layout has saved it. DataError when
+// one is missing or of another shape.
 void load(const state::Checkpoint& checkpoint, const TrainingState& state);
 
 // The weights alone, of any type.

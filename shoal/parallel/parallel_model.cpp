@@ -250,6 +250,17 @@ bool ParallelModel::counts_in_norm(const model::WeightSpec& spec, const Stage& s
   return !second_copy && !on_all_tensor_ranks;
 }
 
+std::vector<HeldPiece> ParallelModel::pieces() const {
+  std::vector<HeldPiece> held;
+  for (const auto& stage : stages_) {
+    for (const auto& group : stage->groups()) {
+      for (const Piece& piece : group->pieces())
+        held.push_back({group.get(), piece, counts_in_norm(*piece.spec, *stage)});
+    }
+  }
+  return held;
+}
+
 std::vector<optim::FlatUnit> ParallelModel::flat_units() const {
   std::vector<optim::FlatUnit> flat;
   for (const auto& stage : stages_) {

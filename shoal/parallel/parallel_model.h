@@ -25,6 +25,13 @@
 
 namespace shoal::parallel {
 
+// A piece of a weight on this rank.
+struct HeldPiece {
+  const UnitGroup* group = nullptr;
+  Piece piece;
+  bool counts = true;  // of ranks with different weights that have this piece, this is the first
+};
+
 class ParallelModel {
  public:
   // `config.model.vocab_size` is given, and the layout has been checked. `ranks` outlives the model.
@@ -39,6 +46,8 @@ class ParallelModel {
   // The loss of the passes of all ranks, without gradients.
   at::Tensor evaluate(std::span<const model::Pass> passes);
 
+  [[nodiscard]] std::vector<HeldPiece> pieces() const;
+
   // What the optimizer works on, and how it learns the norm of all gradients.
   [[nodiscard]] std::vector<optim::FlatUnit> flat_units() const;
   [[nodiscard]] optim::SumOverRanks sum_over_ranks() const;
@@ -48,8 +57,6 @@ class ParallelModel {
   // Makes all weights of this rank's units whole until the next step: to sample from them, or to set
   // them. Collective.
   void open();
-  // Whether this rank's units are all that there are: no pipeline.
-  [[nodiscard]] bool holds_every_unit() const { return ranks_.size(plan::Axis::kPp) == 1; }
 
   // Any part of the decoder: for positions and the config.
   [[nodiscard]] const model::Decoder& decoder() const { return *decoders_.front(); }

@@ -101,7 +101,12 @@ void UnitGroup::lend(const at::Tensor& whole) {
 }
 
 void UnitGroup::changed() {
-  if (!policy_.keep_weights || alone() || elements_ == 0) return;
+  if (alone() || elements_ == 0) return;
+  if (!policy_.keep_weights) {  // what has been gathered is of old
+    gathering_.wait();
+    close(Direction::kBackward);
+    return;
+  }
   // open() waits for it: the first units of the next forward pass hide the others' gathers.
   lent_ = false;
   start_gather();

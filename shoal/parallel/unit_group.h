@@ -86,6 +86,8 @@ class UnitGroup {
   [[nodiscard]] const at::Tensor& shard() const { return shard_; }
   [[nodiscard]] const at::Tensor& shard_gradient() const { return shard_gradient_; }
   [[nodiscard]] std::vector<Piece> pieces() const;
+  // Of the copies that have the same shard.
+  [[nodiscard]] bool is_first_copy() const { return ranks_.replicas.rank() == 0; }
   // The optimizer has changed the shard.
   void changed();
 

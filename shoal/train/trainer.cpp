@@ -90,7 +90,11 @@ Trainer::Trainer(config::RunConfig config, fs::path directory, comm::World& worl
   model::Materials materials = materials_of(config_.train.precision, device_, config_.run.seed);
   materials.new_values = !foreign && !newest;
   model_ = std::make_unique<parallel::ParallelModel>(config_, ranks_, materials);
-  if (foreign) load_foreign(from);
+  if (foreign) {
+    model_->open();
+    checkpoint::load_hugging_face(from, *model_);
+    model_->changed();
+  }
   optimizer_ = std::make_unique<optim::Optimizer>(config_.optimizer, model_->flat_units(),
                                                   model_->sum_over_ranks());
   if (config_.train.precision == config::Precision::kFp16)
@@ -100,21 +104,11 @@ Trainer::Trainer(config::RunConfig config, fs::path directory, comm::World& worl
   operations_per_token_ = operations_per_token(config_.model, config_.model.context);
 }
 
-void Trainer::load_foreign(const std::string& directory) {
-  if (!checkpoint::can_save(*model_))
-    throw UsageError(
-        "weights of others can be read only where each rank has whole weights: write "
-        "`sharding: no_shard` with tp and pp of 1, or make a checkpoint of one rank of them");
-  model_->open();
-  checkpoint::load_hugging_face(directory, model_->decoder());
-  model_->changed();
-}
-
 checkpoint::TrainingState Trainer::training_state() {
   std::vector<optim::NamedTensor> others;
   if (scaler_)
     others = {{"scaler.scale", scaler_->scale()}, {"scaler.good", scaler_->good_steps()}};
-  return {*model_, *optimizer_, std::move(others)};
+  return {world_, *model_, *optimizer_, std::move(others)};
 }
 
 void Trainer::resume(const state::Checkpoint& checkpoint) {
@@ -229,21 +223,19 @@ void Trainer::evaluate_into(metrics::Record& record, metrics::Sinks& sinks) {
 }
 
 void Trainer::save(metrics::Sinks& sinks) {
-  if (!checkpoint::can_save(*model_)) return;
   sinks.flush();  // a run that goes on from here must find its figures up to here
-  if (!writes()) return;
   checkpoint::save(checkpoints_, static_cast<uint64_t>(step_), training_state(),
                    {{"tokens", std::to_string(tokens_)},
                     {"skipped", std::to_string(skipped_)},
                     {"next_sample", std::to_string(feed_->next_sample())},
                     {"data", stream_->identity()},
                     {"config", config::to_yaml(config_)}});
-  state::prune(checkpoints_, static_cast<size_t>(config_.train.keep));
+  if (writes()) state::prune(checkpoints_, static_cast<size_t>(config_.train.keep));
 }
 
 bool Trainer::agree_on_end(metrics::Record& record) {
-  const at::Tensor figures =
-      at::tensor({hooks_.stop() ? 1.0 : 0.0, static_cast<double>(*record.memory_bytes)}, at::kDouble);
+  const at::Tensor figures = at::tensor(
+      {hooks_.stop() ? 1.0 : 0.0, static_cast<double>(*record.memory_bytes)}, at::kDouble);
   world_.control().all_reduce(figures, comm::Reduce::kMax, "whether to stop, and peak memory");
   record.memory_bytes = static_cast<int64_t>(figures[1].item<double>());
   return figures[0].item<double>() > 0;
@@ -251,10 +243,6 @@ bool Trainer::agree_on_end(metrics::Record& record) {
 
 End Trainer::run(metrics::Sinks& sinks) {
   if (writes()) state::remove_unfinished(checkpoints_);
-  if (writes() && !checkpoint::can_save(*model_))
-    log::warn(
-        "checkpoints of weights that are divided among ranks are not there yet: this run saves "
-        "none");
   feed_ = std::make_unique<feed::Feed>(
       stream_,
       data::LoaderOptions{.global_batch = static_cast<uint64_t>(config_.train.batch),
@@ -276,8 +264,7 @@ End Trainer::run(metrics::Sinks& sinks) {
     if (due(config_.train.save_every) || last || stopped || best) save(sinks);
     if (best) {
       best_ = record.val_loss;
-      if (writes() && checkpoint::can_save(*model_))
-        state::mark_best(checkpoints_, static_cast<uint64_t>(step_), *best_);
+      if (writes()) state::mark_best(checkpoints_, static_cast<uint64_t>(step_), *best_);
     }
   }
   return stopped ? End::kStopped : End::kDone;

@@ -70,7 +70,6 @@ class Trainer {
   [[nodiscard]] bool writes() const { return world_.rank() == 0; }
   // What checkpoints hold, and are loaded into.
   checkpoint::TrainingState training_state();
-  void load_foreign(const std::string& directory);
   void resume(const state::Checkpoint& checkpoint);
   StepFigures take_step();
   metrics::Record record_of(const StepFigures& figures);
