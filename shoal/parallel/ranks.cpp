@@ -3,18 +3,6 @@
 #include "shoal/core/error.h"
 
 namespace shoal::parallel {
-namespace {
-
-// The axes along which there is somebody else.
-plan::AxisSet crowded(const plan::Mesh& mesh, plan::AxisSet axes) {
-  plan::AxisSet found;
-  for (const plan::Mesh::Dimension& dimension : mesh.dimensions()) {
-    if (dimension.size > 1 && axes.contains(dimension.axis)) found = found.with(dimension.axis);
-  }
-  return found;
-}
-
-}  // namespace
 
 Ranks::Ranks(comm::World& world, plan::Mesh mesh) : Ranks(world, std::move(mesh), world.rank()) {
   SHOAL_CHECK(mesh_.num_ranks() == world.size(), "a mesh of {} ranks in a world of {}",
@@ -27,7 +15,7 @@ Ranks::Ranks(comm::World& world, plan::Mesh mesh, int rank)
 Ranks Ranks::alone(comm::World& world) { return {world, plan::Mesh({}), 0}; }
 
 comm::Group Ranks::along(plan::AxisSet axes) {
-  const plan::AxisSet others = crowded(mesh_, axes);
+  const plan::AxisSet others = mesh_.crowded(axes);
   for (const auto& [set, group] : groups_) {
     if (set == others) return group;
   }

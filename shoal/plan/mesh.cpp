@@ -68,6 +68,14 @@ int Mesh::size(AxisSet axes) const {
   return product;
 }
 
+AxisSet Mesh::crowded(AxisSet axes) const {
+  AxisSet found;
+  for (const auto [axis, size] : dimensions_) {
+    if (size > 1 && axes.contains(axis)) found = found.with(axis);
+  }
+  return found;
+}
+
 std::vector<int> Mesh::coordinate(int rank) const {
   SHOAL_CHECK(rank >= 0 && rank < num_ranks_, "rank {} in a mesh of {}", rank, num_ranks_);
   std::vector<int> result(dimensions_.size());

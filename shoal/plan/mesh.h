@@ -77,6 +77,8 @@ class Mesh {
   [[nodiscard]] int num_ranks() const { return num_ranks_; }
   [[nodiscard]] const std::vector<Dimension>& dimensions() const { return dimensions_; }
   [[nodiscard]] int size(AxisSet axes) const;  // ranks in one group along these axes
+  // Those of the axes along which there is somebody else.
+  [[nodiscard]] AxisSet crowded(AxisSet axes) const;
 
   // A coordinate has one entry per dimension, in the order they were listed.
   [[nodiscard]] std::vector<int> coordinate(int rank) const;

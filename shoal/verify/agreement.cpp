@@ -6,68 +6,14 @@
 
 #include <ATen/ATen.h>
 
-#include "shoal/core/even_parts.h"
-#include "shoal/optim/curve.h"
-#include "shoal/parallel/parallel_model.h"
 #include "shoal/plan/layout.h"
-#include "shoal/train/batches.h"
-#include "shoal/train/precision.h"
-#include "shoal/verify/made_up_batch.h"
+#include "shoal/verify/side.h"
 
 namespace shoal::verify {
 namespace {
 
 using parallel::ParallelModel;
 using parallel::Ranks;
-
-// One side of the comparison: a model, its optimizer, and its share of every step's samples.
-class Side {
- public:
-  Side(const config::RunConfig& config, Ranks& ranks)
-      : config_(config),
-        ranks_(ranks),
-        model_(
-            config, ranks, train::materials_of(config.train.precision, at::kCPU, config.run.seed)),
-        optimizer_(config.optimizer, model_.flat_units(), model_.sum_over_ranks()) {}
-
-  [[nodiscard]] const ParallelModel& model() const { return model_; }
-
-  at::Tensor gradients_of(int64_t step) {
-    const auto batch_rows = static_cast<uint64_t>(config_.train.batch);
-    const auto rank = static_cast<uint64_t>(ranks_.position(parallel::kDataAxes));
-    const auto ranks = static_cast<uint64_t>(ranks_.size(parallel::kDataAxes));
-    const uint64_t first = even_part_begin(batch_rows, rank, ranks);
-    const uint64_t end = even_part_begin(batch_rows, rank + 1, ranks);
-    const feed::TokenBatch tokens = made_up_batch({.seed = config_.run.seed,
-                                                   .length = config_.model.context,
-                                                   .classes = *config_.model.vocab_size},
-                                                  static_cast<uint64_t>(step) * batch_rows + first,
-                                                  static_cast<int64_t>(end - first));
-    train::Batch batch = train::batch_of(
-        tokens, model_.decoder(),
-        {.passes = train::passes_of_step(config_.train.batch, static_cast<int64_t>(ranks),
-                                         config_.train.micro_batch),
-         .separate_documents = config_.data.separate_documents});
-    batch.share_step_of(train::targets_of_step(batch, ranks_));
-    loss_ = model_.forward_backward(batch.passes);
-    return loss_;
-  }
-
-  at::Tensor update(int64_t step) {
-    const double lr = optim::learning_rate(config_.optimizer, step, config_.train.steps,
-                                           ranks_.size(parallel::kDataAxes));
-    const optim::Update update = optimizer_.step(lr, loss_);
-    model_.changed();
-    return update.gradient_norm;
-  }
-
- private:
-  const config::RunConfig& config_;
-  Ranks& ranks_;
-  ParallelModel model_;
-  optim::Optimizer optimizer_;
-  at::Tensor loss_;
-};
 
 // What this rank holds of a logical tensor, in the order of its elements.
 at::Tensor held_part(const at::Tensor& whole, const model::WeightSpec& spec) {

@@ -191,5 +191,12 @@ INSTANTIATE_TEST_SUITE_P(
                                                    {Axis::kTp, 8}}),
     shape_name);
 
+TEST(Mesh, KnowsAlongWhichAxesSomebodyElseIs) {
+  const Mesh mesh({{Axis::kPp, 3}, {Axis::kDpReplicate, 1}, {Axis::kTp, 2}});
+  EXPECT_EQ(mesh.crowded({Axis::kPp, Axis::kDpReplicate, Axis::kDpShard}), AxisSet(Axis::kPp));
+  EXPECT_EQ(mesh.crowded({Axis::kTp, Axis::kPp}), AxisSet({Axis::kTp, Axis::kPp}));
+  EXPECT_EQ(mesh.crowded(Axis::kDpReplicate), AxisSet());
+}
+
 }  // namespace
 }  // namespace shoal::plan

@@ -1,0 +1,62 @@
+// rank_work.h -- what one rank of a layout holds and computes in a step, as numbers: its units and how they are
+// divided, its micro-batches, the sizes of its types.
+//
+//   const RankWork work = work_of(config, mesh_of(config.parallel, 16'384), /*rank=*/0);
+//   work.stages[0].groups[0].shard        // elements that this rank holds of the first group of units
+//
+// volume.h and memory.h count with it; parallel/ does the same with tensors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "shoal/config/run_config.h"
+#include "shoal/plan/mesh.h"
+#include "shoal/plan/parameters.h"
+#include "shoal/plan/schedule.h"
+
+namespace shoal::plan {
+
+// Units that are gathered and reduced as one, and how: the answers of parallel/unit_group.h.
+struct GroupWork {
+  std::vector<size_t> units;    // of the stage
+  int64_t shard = 0;            // elements, padded so that all ranks have as many
+  int64_t whole = 0;            // of all shards
+  bool keep_weights = false;    // whole, always
+  bool open_between = false;    // whole from a forward pass until the next backward pass is over
+  bool keep_gradients = false;  // whole until the last micro-batch
+};
+
+// A row of units that one rank runs without a break.
+struct StageWork {
+  Stage stage;
+  std::vector<UnitParameters> units;
+  std::vector<GroupWork> groups;
+  std::vector<Action> actions;  // passes of a step, in order; of this stage alone
+};
+
+// Bytes of an element.
+struct ElementBytes {
+  int64_t compute = 4;   // weights and activations
+  int64_t gradient = 4;  // fp32, or fp64 for fp64
+  int64_t wide = 4;      // sums over features
+};
+
+struct RankWork {
+  std::vector<StageWork> stages;  // by chunk
+  std::vector<int64_t> rows;      // sequences of each micro-batch
+  ElementBytes bytes;
+  AxisSet shards;    // ranks with other shards of the same weights
+  AxisSet replicas;  // ranks with the same weights, or shards, and other samples
+
+  [[nodiscard]] int64_t micro_batches() const { return static_cast<int64_t>(rows.size()); }
+};
+
+// Axes whose ranks have other samples.
+constexpr AxisSet kSampleAxes = {Axis::kDpReplicate, Axis::kDpShard};
+
+// `config` is checked for the ranks of the mesh, and model.vocab_size is given.
+RankWork work_of(const config::RunConfig& config, const Mesh& mesh, int rank);
+
+}  // namespace shoal::plan

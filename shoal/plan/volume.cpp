@@ -1,0 +1,211 @@
+#include "shoal/plan/volume.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "shoal/core/error.h"
+#include "shoal/plan/rank_work.h"
+#include "shoal/plan/tensor_split.h"
+
+namespace shoal::plan {
+namespace {
+
+using config::ModelConfig;
+using config::RunConfig;
+using config::UnitKind;
+
+constexpr std::array<std::string_view, kNumTraffics> kTrafficNames = {"weights",
+                                                                      "gradients",
+                                                                      "gradients over copies",
+                                                                      "partial gradients",
+                                                                      "tied matrix",
+                                                                      "tensor activations",
+                                                                      "keys and values",
+                                                                      "qk norm",
+                                                                      "embedding",
+                                                                      "head",
+                                                                      "activations",
+                                                                      "activation gradients",
+                                                                      "targets",
+                                                                      "loss",
+                                                                      "norm"};
+
+constexpr std::array<std::string_view, 5> kExchangeNames = {"all_gather", "reduce_scatter",
+                                                            "all_reduce", "send", "recv"};
+
+constexpr const char* kTiedMatrix = "embedding.tokens.weight";
+
+class Counter {
+ public:
+  Counter(const RunConfig& config, const Mesh& mesh, int rank)
+      : config_(config),
+        mesh_(mesh),
+        work_(work_of(config, mesh, rank)),
+        tp_(mesh.size(Axis::kTp)) {}
+
+  std::vector<Volume> count() {
+    for (const StageWork& stage : work_.stages) {
+      for (const GroupWork& group : stage.groups) count_group(stage, group);
+      for (size_t i = 0; i < work_.rows.size(); ++i) count_pass(stage, work_.rows[i]);
+    }
+    count_scalars();
+    std::vector<Volume> volumes;
+    for (const auto& [key, volume] : volumes_) volumes.push_back(volume);
+    return volumes;
+  }
+
+ private:
+  // Calls of `bytes` each.
+  void add(Traffic traffic, Exchange exchange, AxisSet axes, int64_t calls, int64_t bytes) {
+    const int ranks = mesh_.size(axes);
+    if (ranks == 1 || calls == 0 || bytes == 0) return;
+    Volume& volume = volumes_[{traffic, exchange}];
+    volume.traffic = traffic;
+    volume.exchange = exchange;
+    volume.axes = mesh_.crowded(axes);
+    volume.ranks = ranks;
+    volume.calls += calls;
+    volume.bytes += calls * bytes;
+  }
+
+  // ---- weights and their gradients ----
+
+  // How often a group that is not whole becomes so: it depends on which passes find it open.
+  static int64_t gathers_of(const StageWork& stage, const GroupWork& group) {
+    int64_t gathers = 0;
+    bool open = false;
+    for (const Action& action : stage.actions) {
+      if (!open) ++gathers;
+      open = action.op == Op::kForward && group.open_between;
+    }
+    return gathers;
+  }
+
+  void count_group(const StageWork& stage, const GroupWork& group) {
+    const int64_t reductions = group.keep_gradients ? 1 : work_.micro_batches();
+    add(Traffic::kWeights, Exchange::kAllGather, work_.shards,
+        group.keep_weights ? 1 : gathers_of(stage, group), group.whole * work_.bytes.compute);
+    add(Traffic::kGradients, Exchange::kReduceScatter, work_.shards, reductions,
+        group.whole * work_.bytes.gradient);
+    add(Traffic::kGradientsOverCopies, Exchange::kAllReduce, work_.replicas, 1,
+        group.shard * work_.bytes.gradient);
+    for (const size_t unit : group.units) count_unit(stage.units[unit], reductions);
+  }
+
+  void count_unit(const UnitParameters& unit, int64_t reductions) {
+    int64_t partial = 0;
+    for (const Parameter& weight : unit.weights) {
+      if (weight.parts.empty()) partial += weight.elements();
+      if (weight.name != kTiedMatrix || !config_.model.tied) continue;
+      const int64_t bytes = weight.elements() * work_.bytes.gradient;
+      add(Traffic::kTiedMatrix, Exchange::kSend, Axis::kPp, 1, bytes);
+      add(Traffic::kTiedMatrix, Exchange::kReceive, Axis::kPp, 1, bytes);
+    }
+    add(Traffic::kPartialGradients, Exchange::kAllReduce, Axis::kTp, reductions,
+        partial * work_.bytes.gradient);
+  }
+
+  // ---- activations ----
+
+  void count_pass(const StageWork& stage, int64_t sequences) {
+    const int64_t tokens = sequences * config_.model.context;
+    const int64_t own_rows = largest_share(tokens, tp_) * config_.model.width * work_.bytes.compute;
+    const int64_t all_rows = own_rows * tp_;
+    count_neighbours(stage, own_rows);
+    if (stage.stage.embedding) {
+      add(Traffic::kEmbedding, Exchange::kReduceScatter, Axis::kTp, 1, all_rows);
+      add(Traffic::kEmbedding, Exchange::kAllGather, Axis::kTp, 1, all_rows);
+    }
+    count_blocks(stage.stage.blocks, tokens, all_rows);
+    if (!stage.stage.head) return;
+    add(Traffic::kHead, Exchange::kAllGather, Axis::kTp, 1, all_rows);
+    add(Traffic::kHead, Exchange::kReduceScatter, Axis::kTp, 1, all_rows);
+    // The largest scores; then sums of exponentials and chosen scores together.
+    add(Traffic::kHead, Exchange::kAllReduce, Axis::kTp, 1, tokens * work_.bytes.wide);
+    add(Traffic::kHead, Exchange::kAllReduce, Axis::kTp, 1, 2 * tokens * work_.bytes.wide);
+  }
+
+  void count_neighbours(const StageWork& stage, int64_t bytes) {
+    if (!stage.stage.embedding) {
+      add(Traffic::kActivations, Exchange::kReceive, Axis::kPp, 1, bytes);
+      add(Traffic::kActivationGradients, Exchange::kSend, Axis::kPp, 1, bytes);
+    }
+    if (!stage.stage.head) {
+      add(Traffic::kActivations, Exchange::kSend, Axis::kPp, 1, bytes);
+      add(Traffic::kActivationGradients, Exchange::kReceive, Axis::kPp, 1, bytes);
+    }
+  }
+
+  // A block has two pairs of matrices. Forward each gathers rows in front and adds them up behind; backward the
+  // gradient goes the same way, and the rows in front are gathered again.
+  void count_blocks(int64_t blocks, int64_t tokens, int64_t all_rows) {
+    const ModelConfig& model = config_.model;
+    const int64_t forwards = config_.train.recompute == config::Recompute::kFull ? 2 : 1;
+    add(Traffic::kTensorActivations, Exchange::kAllGather, Axis::kTp, blocks * 2 * (forwards + 2),
+        all_rows);
+    add(Traffic::kTensorActivations, Exchange::kReduceScatter, Axis::kTp,
+        blocks * 2 * (forwards + 1), all_rows);
+    if (model.num_kv_heads() < tp_) {
+      const int64_t features =
+          largest_share(model.num_kv_heads() * model.features_per_head(), tp_) * tp_;
+      const int64_t bytes = 2 * tokens * features * work_.bytes.compute;
+      add(Traffic::kKeysAndValues, Exchange::kAllGather, Axis::kTp, blocks * forwards, bytes);
+      add(Traffic::kKeysAndValues, Exchange::kReduceScatter, Axis::kTp, blocks, bytes);
+    }
+    if (model.qk_norm == config::QkNorm::kWidth)
+      add(Traffic::kQkNorm, Exchange::kAllReduce, Axis::kTp, blocks * 2 * (forwards + 1),
+          tokens * work_.bytes.wide);
+  }
+
+  // ---- one number of each rank ----
+
+  void count_scalars() {
+    const AxisSet cut = {Axis::kPp, Axis::kTp};
+    const bool sharded = work_.shards != AxisSet();
+    add(Traffic::kTargets, Exchange::kAllReduce, kSampleAxes, 1, sizeof(int64_t));
+    add(Traffic::kLoss, Exchange::kAllReduce, kSampleAxes.with(Axis::kPp), 1, work_.bytes.wide);
+    add(Traffic::kNorm, Exchange::kAllReduce, sharded ? cut.with(Axis::kDpShard) : cut, 1,
+        work_.bytes.gradient);
+  }
+
+  const RunConfig& config_;
+  const Mesh& mesh_;
+  RankWork work_;
+  int tp_;
+  std::map<std::tuple<Traffic, Exchange>, Volume> volumes_;
+};
+
+}  // namespace
+
+std::string_view traffic_name(Traffic traffic) {
+  return kTrafficNames[static_cast<size_t>(traffic)];
+}
+
+std::string_view exchange_name(Exchange exchange) {
+  return kExchangeNames[static_cast<size_t>(exchange)];
+}
+
+std::vector<Volume> volume_of_step(const RunConfig& config, const Mesh& mesh, int rank) {
+  return Counter(config, mesh, rank).count();
+}
+
+double sent_bytes(const Volume& volume) {
+  const auto bytes = static_cast<double>(volume.bytes);
+  const double others = (volume.ranks - 1.0) / volume.ranks;
+  switch (volume.exchange) {
+    case Exchange::kAllGather:
+    case Exchange::kReduceScatter:
+      return bytes * others;
+    case Exchange::kAllReduce:
+      return 2 * bytes * others;
+    case Exchange::kSend:
+      return bytes;
+    case Exchange::kReceive:
+      return 0;
+  }
+  throw BugError("no such exchange");
+}
+
+}  // namespace shoal::plan
