@@ -45,6 +45,8 @@ struct UnitParameters {
 };
 
 constexpr int64_t kAlignment = 32;  // elements
+// Of the embedding, and of a head that is tied to it.
+constexpr const char* kTiedMatrix = "embedding.tokens.weight";
 
 struct TensorPlace {
   int ranks = 1;

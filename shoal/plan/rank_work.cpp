@@ -75,12 +75,11 @@ std::vector<GroupWork> groups_of(const RunConfig& config, const StageWork& stage
   for (std::vector<size_t>& units : group_units(sizes, config.parallel, tied)) {
     GroupWork group;
     int64_t all = 0;
-    bool at_end = false;
     // With one stage the backward pass begins where the forward pass ended.
     bool stays = false;
     for (const size_t unit : units) {
       all += sizes[unit].parameters;
-      at_end |= waits_for_other_stage(config, stage.units[unit]);
+      group.reduce_at_end |= waits_for_other_stage(config, stage.units[unit]);
       stays |= config.parallel.pp == 1 && unit + 1 == sizes.size();
     }
     group.units = std::move(units);
@@ -88,7 +87,7 @@ std::vector<GroupWork> groups_of(const RunConfig& config, const StageWork& stage
     group.whole = group.shard * shards;
     group.keep_weights = shards == 1 || keeps_weights(config.parallel);
     group.open_between = stays || !reshards(config.parallel);
-    group.keep_gradients = shards == 1 || at_end || keeps_gradients(config.parallel);
+    group.keep_gradients = shards == 1 || group.reduce_at_end || keeps_gradients(config.parallel);
     groups.push_back(std::move(group));
   }
   return groups;
@@ -117,12 +116,11 @@ RankWork work_of(const RunConfig& config, const Mesh& mesh, int rank) {
                 .replicas = sharded ? AxisSet(Axis::kDpReplicate) : kSampleAxes};
   const auto micro_batches = static_cast<int>(work.micro_batches());
   const int place = mesh.position(rank, Axis::kPp);
-  const std::vector<Action> actions = parallel.pp == 1
-                                          ? alternating(micro_batches)
-                                          : schedule_of(parallel, {.ranks = parallel.pp,
-                                                                   .chunks = parallel.chunks,
-                                                                   .micro_batches = micro_batches})
-                                                .actions(place);
+  work.actions = parallel.pp == 1 ? alternating(micro_batches)
+                                  : schedule_of(parallel, {.ranks = parallel.pp,
+                                                           .chunks = parallel.chunks,
+                                                           .micro_batches = micro_batches})
+                                        .actions(place);
   const std::vector<Stage> stages =
       cut_into_stages(config.model.layers, parallel.pp * parallel.chunks);
   for (int chunk = 0; chunk < parallel.chunks; ++chunk) {
@@ -130,8 +128,6 @@ RankWork work_of(const RunConfig& config, const Mesh& mesh, int rank) {
     stage.units = parameters_of(config.model, stage.stage,
                                 {.ranks = parallel.tp, .rank = mesh.position(rank, Axis::kTp)});
     stage.groups = groups_of(config, stage, mesh.size(work.shards));
-    std::copy_if(actions.begin(), actions.end(), std::back_inserter(stage.actions),
-                 [&](const Action& action) { return action.chunk == chunk; });
     work.stages.push_back(std::move(stage));
   }
   return work;

@@ -26,6 +26,7 @@ struct GroupWork {
   bool keep_weights = false;    // whole, always
   bool open_between = false;    // whole from a forward pass until the next backward pass is over
   bool keep_gradients = false;  // whole until the last micro-batch
+  bool reduce_at_end = false;   // not before all stages are done
 };
 
 // A row of units that one rank runs without a break.
@@ -33,7 +34,6 @@ struct StageWork {
   Stage stage;
   std::vector<UnitParameters> units;
   std::vector<GroupWork> groups;
-  std::vector<Action> actions;  // passes of a step, in order; of this stage alone
 };
 
 // Bytes of an element.
@@ -45,6 +45,7 @@ struct ElementBytes {
 
 struct RankWork {
   std::vector<StageWork> stages;  // by chunk
+  std::vector<Action> actions;    // passes of a step, in order
   std::vector<int64_t> rows;      // sequences of each micro-batch
   ElementBytes bytes;
   AxisSet shards;    // ranks with other shards of the same weights

@@ -35,8 +35,6 @@ constexpr std::array<std::string_view, kNumTraffics> kTrafficNames = {"weights",
 constexpr std::array<std::string_view, 5> kExchangeNames = {"all_gather", "reduce_scatter",
                                                             "all_reduce", "send", "recv"};
 
-constexpr const char* kTiedMatrix = "embedding.tokens.weight";
-
 class Counter {
  public:
   Counter(const RunConfig& config, const Mesh& mesh, int rank)
@@ -46,9 +44,10 @@ class Counter {
         tp_(mesh.size(Axis::kTp)) {}
 
   std::vector<Volume> count() {
-    for (const StageWork& stage : work_.stages) {
-      for (const GroupWork& group : stage.groups) count_group(stage, group);
-      for (size_t i = 0; i < work_.rows.size(); ++i) count_pass(stage, work_.rows[i]);
+    for (size_t chunk = 0; chunk < work_.stages.size(); ++chunk) {
+      const StageWork& stage = work_.stages[chunk];
+      for (const GroupWork& group : stage.groups) count_group(static_cast<int>(chunk), group);
+      for (const int64_t rows : work_.rows) count_pass(stage, rows);
     }
     count_scalars();
     std::vector<Volume> volumes;
@@ -73,20 +72,22 @@ class Counter {
   // ---- weights and their gradients ----
 
   // How often a group that is not whole becomes so: it depends on which passes find it open.
-  static int64_t gathers_of(const StageWork& stage, const GroupWork& group) {
+  [[nodiscard]] int64_t gathers_of(int chunk, const GroupWork& group) const {
     int64_t gathers = 0;
     bool open = false;
-    for (const Action& action : stage.actions) {
+    for (const Action& action : work_.actions) {
+      if (action.chunk != chunk) continue;
       if (!open) ++gathers;
       open = action.op == Op::kForward && group.open_between;
     }
     return gathers;
   }
 
-  void count_group(const StageWork& stage, const GroupWork& group) {
+  void count_group(int chunk, const GroupWork& group) {
+    const StageWork& stage = work_.stages[static_cast<size_t>(chunk)];
     const int64_t reductions = group.keep_gradients ? 1 : work_.micro_batches();
     add(Traffic::kWeights, Exchange::kAllGather, work_.shards,
-        group.keep_weights ? 1 : gathers_of(stage, group), group.whole * work_.bytes.compute);
+        group.keep_weights ? 1 : gathers_of(chunk, group), group.whole * work_.bytes.compute);
     add(Traffic::kGradients, Exchange::kReduceScatter, work_.shards, reductions,
         group.whole * work_.bytes.gradient);
     add(Traffic::kGradientsOverCopies, Exchange::kAllReduce, work_.replicas, 1,

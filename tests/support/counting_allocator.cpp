@@ -36,6 +36,7 @@ int64_t CountingAllocator::peak_of(const std::function<void()>& body) {
 c10::DataPtr CountingAllocator::allocate(size_t bytes) {
   const c10::Device device(c10::kCPU);
   if (bytes == 0) return {nullptr, device};
+  if (budget_ > 0 && current_ + static_cast<int64_t>(bytes) > budget_) throw std::bad_alloc();
   const size_t whole =
       sizeof(Header) + (bytes + alignof(Header) - 1) / alignof(Header) * alignof(Header);
   void* const block = std::aligned_alloc(alignof(Header), whole);

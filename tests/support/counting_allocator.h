@@ -22,6 +22,9 @@ class CountingAllocator final : public c10::Allocator {
 
   [[nodiscard]] int64_t current() const { return current_; }
 
+  // No more than so much from here on: std::bad_alloc beyond it. 0: as much as there is.
+  void limit(int64_t bytes) { budget_ = bytes; }
+
   // The most there was while `body` ran, less what there was when it began.
   int64_t peak_of(const std::function<void()>& body);
 
@@ -37,6 +40,7 @@ class CountingAllocator final : public c10::Allocator {
 
   std::atomic<int64_t> current_ = 0;
   std::atomic<int64_t> peak_ = 0;
+  std::atomic<int64_t> budget_ = 0;
 };
 
 }  // namespace shoal::tests

@@ -1,0 +1,113 @@
+// The memory that a layout is said to need is what its tensors take, in each rank of a real job.
+
+#include "shoal/plan/memory.h"
+
+#include <cmath>
+#include <new>
+
+#include <gmock/gmock.h>
+
+#include "tests/parallel/memory_case.h"
+
+namespace shoal::tests {
+namespace {
+
+using plan::Memory;
+using plan::memory_of_step;
+using plan::mesh_of;
+
+constexpr int kRanks = 4;
+
+const Sets kSmall = {"model.layers=8",     "model.width=256",   "model.heads=4",
+                     "model.context=32",   "train.batch=7",     "train.steps=3",
+                     "optimizer.warmup=1", "optimizer.lr=0.01", "model.vocab_size=1009"};
+
+TEST(Memory, OfFourRanksIsWhatWasCounted) {
+  compare_memory(
+      kRanks, kSmall,
+      {
+          {"parallel.sharding=no_shard"},
+          {"parallel.sharding=optimizer", "train.micro_batch=1"},
+          {"parallel.sharding=shard_grad_op", "train.micro_batch=1"},
+          {"parallel.sharding=full_shard", "parallel.prefetch=0"},
+          {"parallel.sharding=full_shard", "model.tied=false", "parallel.prefetch=2"},
+          {"parallel.sharding=full_shard", "parallel.grad_sync=batch", "train.micro_batch=1"},
+          {"parallel.sharding=hybrid_shard", "parallel.dp_replicate=2",
+           "parallel.units=by_block_group"},
+          {"parallel.pp=2", "parallel.sharding=full_shard", "train.micro_batch=1"},
+          {"parallel.pp=2", "parallel.sharding=no_shard", "train.micro_batch=1",
+           "parallel.schedule=gpipe"},
+          {"parallel.tp=2", "parallel.sharding=full_shard"},
+          {"parallel.tp=4", "train.recompute=selective"},
+          {"parallel.tp=4", "model.hidden=64", "train.batch=29"},
+      },
+      /*large=*/false);
+}
+
+// Of one rank, with activations many times as large as weights.
+TEST(Memory, OfActivationsIsNearWhatIsMeasured) {
+  const Sets small = {"model.layers=4",    "model.width=96",    "model.heads=6",
+                      "model.context=128", "train.batch=12",    "model.vocab_size=509",
+                      "train.steps=2",     "optimizer.warmup=1"};
+  const Sets llama = {"model.positions=rotary", "model.norm=rms",   "model.activation=swiglu",
+                      "model.bias=none",        "model.tied=false", "model.kv_heads=2",
+                      "model.hidden=256"};
+  const Sets olmo2 = {"model.qk_norm=width", "model.norm_place=after"};
+  const auto world = comm::World::record(0, 1, nullptr);
+  for (const int family : {0, 1, 2}) {
+    for (const char* recompute : {"none", "selective", "full"}) {
+      for (const char* precision : {"fp32", "bf16"}) {
+        Sets more = {format("train.recompute={}", recompute),
+                     format("train.precision={}", precision)};
+        if (family >= 1) more.insert(more.end(), llama.begin(), llama.end());
+        if (family == 2) more.insert(more.end(), olmo2.begin(), olmo2.end());
+        const config::RunConfig config = memory_config(small, more, 1);
+        const Memory planned = memory_of_step(config, mesh_of(config.parallel, 1), 0);
+        const Measured found = measured(config, *world);
+        const double off = ratio(found.peak - found.state, planned.activations);
+        const char* name = family == 0 ? "gpt2" : family == 1 ? "llama" : "olmo2";
+        std::printf("%-5s %-9s %s: %6.1f MiB beyond the state, counted %6.1f: %.3f\n", name,
+                    recompute, precision, mib(found.peak - found.state), mib(planned.activations),
+                    off);
+        EXPECT_NEAR(off, 1, 0.1) << name << ' ' << recompute << ' ' << precision;
+      }
+    }
+  }
+}
+
+// Losses of some steps.
+std::vector<double> losses_of(const config::RunConfig& config, comm::World& world) {
+  parallel::Ranks ranks(world, mesh_of(config.parallel, world.size()));
+  verify::Side side(config, ranks);
+  std::vector<double> losses;
+  for (int64_t step = 0; step < config.train.steps; ++step) {
+    losses.push_back(side.gradients_of(step).item<double>());
+    side.update(step);
+  }
+  return losses;
+}
+
+// Half of what one rank's state takes.
+TEST(Memory, OfFourRanksHoldsAModelThatOneRankCannot) {
+  const config::RunConfig whole = memory_config(kSmall, {"parallel.sharding=no_shard"}, kRanks);
+  const config::RunConfig cut = memory_config(kSmall, {"parallel.sharding=full_shard"}, kRanks);
+  const plan::Mesh mesh = mesh_of(cut.parallel, kRanks);
+  const int64_t budget = memory_of_step(whole, mesh, 0).state() / 2;
+  std::printf("budget %.1f MiB; no_shard needs %.1f for its state, full_shard %.1f at its peak\n",
+              mib(budget), mib(2 * budget), mib(memory_of_step(cut, mesh, 0).peak()));
+  EXPECT_LT(memory_of_step(cut, mesh, 0).peak(), budget);
+  run_ranks(kRanks, [&](const cluster::Membership& me, const cluster::Environment& environment) {
+    CountingAllocator& memory = CountingAllocator::installed();
+    const auto world = join_world(me, environment);
+    const std::vector<double> expected = losses_of(whole, *world);
+    memory.limit(budget);
+    EXPECT_THROW(losses_of(whole, *world), std::bad_alloc);
+    const std::vector<double> found = losses_of(cut, *world);
+    for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-4);
+    EXPECT_GT(std::abs(found.front() - found.back()), 1e-2) << "nothing was learned";
+    world->leave();
+  });
+}
+
+}  // namespace
+}  // namespace shoal::tests
