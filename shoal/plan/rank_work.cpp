@@ -124,7 +124,8 @@ RankWork work_of(const RunConfig& config, const Mesh& mesh, int rank) {
   const std::vector<Stage> stages =
       cut_into_stages(config.model.layers, parallel.pp * parallel.chunks);
   for (int chunk = 0; chunk < parallel.chunks; ++chunk) {
-    StageWork stage{.stage = stages[static_cast<size_t>(chunk * parallel.pp + place)]};
+    const int number = chunk * parallel.pp + place;
+    StageWork stage{.stage = stages[static_cast<size_t>(number)]};
     stage.units = parameters_of(config.model, stage.stage,
                                 {.ranks = parallel.tp, .rank = mesh.position(rank, Axis::kTp)});
     stage.groups = groups_of(config, stage, mesh.size(work.shards));

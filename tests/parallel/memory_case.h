@@ -66,9 +66,9 @@ inline Measured measured(const config::RunConfig& config, comm::World& world) {
 // What the pairwise collectives of gloo keep to receive in: of each group that adds up shards.
 constexpr int64_t kReceiveBuffers = 4 << 20;
 
-// Each of `layouts` on all ranks of one job. The state is to the byte what was counted, but for buffers of
-// the backend and a few vectors; what a step takes beyond it is within a twentieth, and so is the peak of all when
-// `large` makes these buffers small. Prints a table of the first and the last rank.
+// Each of `layouts` on all ranks of one job. The state is what was counted, plus buffers of the backend and a few
+// vectors; what a step takes beyond it is within a twentieth, and so is the peak of all when `large` makes
+// these buffers small. Prints a table of the first and the last rank.
 inline void compare_memory(int ranks,
                            const Sets& model,
                            const std::vector<Sets>& layouts,

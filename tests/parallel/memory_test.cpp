@@ -37,9 +37,11 @@ TEST(Memory, OfFourRanksIsWhatWasCounted) {
           {"parallel.pp=2", "parallel.sharding=full_shard", "train.micro_batch=1"},
           {"parallel.pp=2", "parallel.sharding=no_shard", "train.micro_batch=1",
            "parallel.schedule=gpipe"},
+          {"parallel.sharding=full_shard", "model.vocab_size=20011", "train.batch=37"},
           {"parallel.tp=2", "parallel.sharding=full_shard"},
           {"parallel.tp=4", "train.recompute=selective"},
           {"parallel.tp=4", "model.hidden=64", "train.batch=29"},
+          {"parallel.tp=2", "parallel.pp=2", "model.hidden=64", "train.batch=29"},
       },
       /*large=*/false);
 }
@@ -52,21 +54,22 @@ TEST(Memory, OfActivationsIsNearWhatIsMeasured) {
   const Sets llama = {"model.positions=rotary", "model.norm=rms",   "model.activation=swiglu",
                       "model.bias=none",        "model.tied=false", "model.kv_heads=2",
                       "model.hidden=256"};
-  const Sets olmo2 = {"model.qk_norm=width", "model.norm_place=after"};
+  Sets olmo2 = llama;
+  olmo2.insert(olmo2.end(), {"model.qk_norm=width", "model.norm_place=after"});
+  const std::vector<std::pair<const char*, Sets>> families = {
+      {"gpt2", {}}, {"dropout", {"model.dropout=0.1"}}, {"llama", llama}, {"olmo2", olmo2}};
   const auto world = comm::World::record(0, 1, nullptr);
-  for (const int family : {0, 1, 2}) {
+  for (const auto& [name, family] : families) {
     for (const char* recompute : {"none", "selective", "full"}) {
       for (const char* precision : {"fp32", "bf16"}) {
-        Sets more = {format("train.recompute={}", recompute),
-                     format("train.precision={}", precision)};
-        if (family >= 1) more.insert(more.end(), llama.begin(), llama.end());
-        if (family == 2) more.insert(more.end(), olmo2.begin(), olmo2.end());
+        Sets more = family;
+        more.push_back(format("train.recompute={}", recompute));
+        more.push_back(format("train.precision={}", precision));
         const config::RunConfig config = memory_config(small, more, 1);
         const Memory planned = memory_of_step(config, mesh_of(config.parallel, 1), 0);
         const Measured found = measured(config, *world);
         const double off = ratio(found.peak - found.state, planned.activations);
-        const char* name = family == 0 ? "gpt2" : family == 1 ? "llama" : "olmo2";
-        std::printf("%-5s %-9s %s: %6.1f MiB beyond the state, counted %6.1f: %.3f\n", name,
+        std::printf("%-7s %-9s %s: %6.1f MiB beyond the state, counted %6.1f: %.3f\n", name,
                     recompute, precision, mib(found.peak - found.state), mib(planned.activations),
                     off);
         EXPECT_NEAR(off, 1, 0.1) << name << ' ' << recompute << ' ' << precision;
