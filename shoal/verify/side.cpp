@@ -37,6 +37,12 @@ at::Tensor Side::gradients_of(int64_t step) {
   return loss_;
 }
 
+void Side::load(const std::function<void()>& set) {
+  model_.open();
+  set();
+  model_.changed();
+}
+
 at::Tensor Side::update(int64_t step) {
   const double lr = optim::learning_rate(config_.optimizer, step, config_.train.steps,
                                          ranks_.size(parallel::kDataAxes));

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include <ATen/core/Tensor.h>
 
@@ -24,6 +25,10 @@ class Side {
   Side(const config::RunConfig& config, parallel::Ranks& ranks);
 
   [[nodiscard]] const parallel::ParallelModel& model() const { return model_; }
+  [[nodiscard]] optim::Optimizer& optimizer() { return optimizer_; }
+
+  // `set` changes weights and optimizer from outside.
+  void load(const std::function<void()>& set);
 
   // The loss of a step, of all ranks.
   at::Tensor gradients_of(int64_t step);

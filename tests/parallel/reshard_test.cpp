@@ -1,0 +1,167 @@
+// A checkpoint of any layout goes on as any other: its tensors are read to the bit, and the losses that follow
+// are those of the run that was never stopped.
+
+#include <cstdio>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "shoal/checkpoint/training_state.h"
+#include "shoal/config/load.h"
+#include "shoal/core/format.h"
+#include "shoal/plan/layout.h"
+#include "shoal/state/checkpoint_writer.h"
+#include "shoal/verify/side.h"
+
+#include "tests/support/run_ranks.h"
+#include "tests/support/temp_dir.h"
+
+namespace shoal::verify {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
+namespace fs = std::filesystem;
+using Sets = std::vector<std::string>;
+
+constexpr int64_t kBefore = 3;  // steps before the checkpoint
+constexpr int64_t kAfter = 5;
+
+struct Layout {
+  int ranks;
+  Sets sets;
+};
+
+// All strategies, 1 to 8 ranks.
+const std::vector<Layout> kLayouts = {
+    {1, {}},
+    {2, {"parallel.sharding=no_shard"}},
+    {2, {"parallel.sharding=full_shard", "train.micro_batch=2"}},
+    {2, {"parallel.tp=2"}},
+    {2, {"parallel.pp=2", "train.micro_batch=2"}},
+    {3, {"parallel.sharding=optimizer"}},
+    {3, {"parallel.pp=3", "parallel.schedule=gpipe", "train.micro_batch=1"}},
+    {4, {"parallel.dp_replicate=2", "parallel.sharding=hybrid_shard"}},
+    {4, {"parallel.tp=2", "parallel.pp=2", "train.micro_batch=2"}},
+    {4, {"parallel.tp=2", "parallel.sharding=shard_grad_op"}},
+    {6, {"parallel.pp=2", "parallel.sharding=full_shard", "train.micro_batch=1"}},
+    {8, {"parallel.tp=2", "parallel.pp=2", "parallel.sharding=full_shard", "train.micro_batch=1"}},
+};
+
+config::RunConfig config_of(const Layout& layout) {
+  Sets sets = {"train.batch=7",     "train.precision=fp64", "train.steps=8",
+               "optimizer.lr=0.01", "optimizer.warmup=2",   "optimizer.clip=0.5",
+               "model.context=19",  "model.vocab_size=251", "model.layers=5",
+               "model.width=24",    "model.heads=3",        "model.hidden=41",
+               "model.dropout=0.1", "model.init_std=0.2"};
+  sets.insert(sets.end(), layout.sets.begin(), layout.sets.end());
+  return config::load_or_throw({.sets = sets, .world = config::World{layout.ranks, layout.ranks}});
+}
+
+fs::path root_of(const fs::path& all, size_t layout) { return all / std::to_string(layout); }
+
+template <class Body>
+void on_ranks(const Layout& layout, const Body& body) {
+  tests::run_ranks(
+      layout.ranks, [&](const cluster::Membership& me, const cluster::Environment& environment) {
+        const auto world = comm::World::join(
+            me, environment,
+            {.backend = layout.ranks == 1 ? config::Backend::kLocal : config::Backend::kGloo,
+             .deadline = 60s,
+             .rendezvous = 60s});
+        body(*world);
+        world->leave();
+      });
+}
+
+// Trains, saves, and trains on; the losses after the checkpoint are left beside it.
+void train_and_save(const Layout& layout, const fs::path& root) {
+  on_ranks(layout, [&](comm::World& world) {
+    const config::RunConfig config = config_of(layout);
+    parallel::Ranks ranks(world, plan::mesh_of(config.parallel, world.size()));
+    Side side(config, ranks);
+    for (int64_t step = 0; step < kBefore; ++step) {
+      side.gradients_of(step);
+      side.update(step);
+    }
+    checkpoint::save(root, kBefore, {world, side.model(), side.optimizer()}, {});
+    std::string losses;
+    for (int64_t step = kBefore; step < kBefore + kAfter; ++step) {
+      losses += format("{:.17g}\n", side.gradients_of(step).item<double>());
+      side.update(step);
+    }
+    if (world.rank() == 0) std::ofstream(root / "losses") << losses;
+  });
+}
+
+std::vector<double> losses_in(const fs::path& root) {
+  std::ifstream file(root / "losses");
+  std::vector<double> losses;
+  for (double loss = 0; file >> loss;) losses.push_back(loss);
+  return losses;
+}
+
+// Every logical tensor of two checkpoints, byte by byte.
+void expect_same_tensors(const fs::path& a, const fs::path& b) {
+  const state::Checkpoint left(a / state::step_directory(kBefore));
+  const state::Checkpoint right(b / state::step_directory(kBefore));
+  ASSERT_EQ(left.tensors().size(), right.tensors().size());
+  EXPECT_GT(left.tensors().size(), 100U);
+  for (const state::TensorEntry& tensor : left.tensors()) {
+    std::vector<std::byte> mine(state::tensor_bytes(tensor.dtype, tensor.shape));
+    std::vector<std::byte> theirs(mine.size());
+    left.read(tensor.name, mine);
+    right.read(tensor.name, theirs);
+    EXPECT_EQ(mine, theirs) << tensor.name;
+  }
+}
+
+TEST(Reshard, AnyLayoutGoesOnAsAnyOther) {
+  // The same in every process of the test.
+  const char* given = std::getenv("SHOAL_RESHARD_DIRECTORY");
+  std::optional<tests::TempDir> own;
+  if (given == nullptr) {
+    own.emplace();
+    ::setenv("SHOAL_RESHARD_DIRECTORY", own->path().c_str(), 1);
+  }
+  const fs::path all = std::getenv("SHOAL_RESHARD_DIRECTORY");
+  const bool every_pair = std::getenv("SHOAL_ALL_PAIRS") != nullptr;
+  for (size_t i = 0; i < kLayouts.size(); ++i) train_and_save(kLayouts[i], root_of(all, i));
+  for (size_t to = 0; to < kLayouts.size(); ++to) {
+    // In CI each goes on from the three before it; all 132 pairs take some minutes.
+    on_ranks(kLayouts[to], [&](comm::World& world) {
+      const config::RunConfig config = config_of(kLayouts[to]);
+      parallel::Ranks ranks(world, plan::mesh_of(config.parallel, world.size()));
+      int pairs = 0;
+      double worst = 0;
+      for (size_t from = 0; from < kLayouts.size(); ++from) {
+        const size_t apart = (to + kLayouts.size() - from) % kLayouts.size();
+        if (from == to || (!every_pair && apart > 3)) continue;
+        SCOPED_TRACE(format("from {} to {}", from, to));
+        Side side(config, ranks);
+        const checkpoint::TrainingState state{world, side.model(), side.optimizer()};
+        const state::Checkpoint saved(root_of(all, from) / state::step_directory(kBefore));
+        side.load([&] { checkpoint::load(saved, state); });
+        const fs::path again = all / format("{}-as-{}", from, to);
+        checkpoint::save(again, kBefore, state, {});
+        if (world.rank() == 0) expect_same_tensors(root_of(all, from), again);
+        const std::vector<double> expected = losses_in(root_of(all, from));
+        for (int64_t step = kBefore; step < kBefore + kAfter; ++step) {
+          const double loss = side.gradients_of(step).item<double>();
+          worst =
+              std::max(worst, std::abs(loss - expected.at(static_cast<size_t>(step - kBefore))));
+          side.update(step);
+        }
+        ++pairs;
+      }
+      EXPECT_LE(worst, 1e-12);
+      if (world.rank() == 0) {
+        std::printf("layout %zu on %d ranks: from %d others, losses within %.1e\n", to,
+                    kLayouts[to].ranks, pairs, worst);
+        std::fflush(stdout);
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace shoal::verify
