@@ -3,12 +3,9 @@
 #include <csignal>
 #include <filesystem>
 #include <iostream>
-#include <thread>
 
 #include <malloc.h>
 #include <unistd.h>
-
-#include <ATen/Parallel.h>
 
 #include "shoal/comm/world.h"
 #include "shoal/config/print.h"
@@ -38,12 +35,6 @@ void keep_freed_memory() {
   ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
   ::mallopt(M_TRIM_THRESHOLD, -1);
   ::mallopt(M_TOP_PAD, 64 << 20);
-}
-
-void set_threads(const Job& job) {
-  const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  at::set_num_threads(
-      job.config.train.threads.value_or(std::max(1, cores / std::max(1, job.me.local_size))));
 }
 
 void make_run_directory(const config::RunConfig& config, const fs::path& directory) {
@@ -131,7 +122,7 @@ int run_train(const std::vector<std::string>& arguments) {
   command.option("--set", sets, "change one key of the config", {.shown = "KEY=VALUE"});
   if (!command.parse(arguments)) return 0;
   StopSignal signal;
-  const Job job = start_job(file, sets);
+  const Job job = start_job(file, sets, Ranks::kForTraining);
   keep_freed_memory();
   set_threads(job);
   const fs::path directory = fs::path(job.config.run.directory) / job.config.run.name;

@@ -1,32 +1,45 @@
 #include "app/engine/job.h"
 
+#include <algorithm>
 #include <sstream>
+#include <thread>
+
+#include <ATen/Parallel.h>
 
 #include "shoal/config/load.h"
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
+#include "shoal/plan/composition.h"
 
 #include "app/engine/engine_facts.h"
 #include "app/host_facts.h"
 
 namespace shoal::app {
+
 Job start_job(const std::optional<std::string>& file,
               const std::vector<std::string>& sets,
               Ranks ranks) {
   Job job;
   job.environment = cluster::Environment::of_this_process();
   job.me = cluster::detect_membership(job.environment);
-  const bool check_ranks = job.launched() || ranks == Ranks::kAsStarted;
+  const bool check_ranks = job.launched() || ranks != Ranks::kAnyWhenAlone;
   job.config = config::load_or_throw(
       {.file = file,
        .sets = sets,
        .world = check_ranks ? std::optional(config::World{job.me.world_size, job.me.local_size})
                             : std::nullopt});
+  if (ranks == Ranks::kForTraining) plan::require_layout(job.config, job.me.world_size);
   log::configure({.level = job.config.log.level,
                   .rank = job.me.rank,
                   .world_size = job.me.world_size,
                   .all_ranks = job.config.log.all_ranks});
   return job;
+}
+
+void set_threads(const Job& job) {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  at::set_num_threads(
+      job.config.train.threads.value_or(std::max(1, cores / std::max(1, job.me.local_size))));
 }
 
 Report facts_of(const Job& job) {

@@ -25,6 +25,7 @@ struct Job {
 
 enum class Ranks {
   kAsStarted,     // the config must fit the ranks there are
+  kForTraining,   // and its layout must be one that can be trained on
   kAnyWhenAlone,  // without a launcher, a config for any number of ranks will do
 };
 
@@ -32,6 +33,9 @@ enum class Ranks {
 Job start_job(const std::optional<std::string>& file,
               const std::vector<std::string>& sets,
               Ranks ranks = Ranks::kAsStarted);
+
+// train.threads, or this rank's share of the host's cores.
+void set_threads(const Job& job);
 
 // Build, host, job and engine: what `shoal doctor` prints and what heads the log of every run.
 Report facts_of(const Job& job);

@@ -25,6 +25,11 @@ Mesh mesh_of(const config::ParallelConfig& parallel, int num_ranks) {
                {Axis::kTp, parallel.tp}});
 }
 
+int64_t passes_of_step(int64_t batch, int64_t ranks, std::optional<int64_t> micro_batch) {
+  const int64_t rows = (batch + ranks - 1) / ranks;
+  return micro_batch ? (rows + *micro_batch - 1) / *micro_batch : 1;
+}
+
 Schedule schedule_of(const config::ParallelConfig& parallel, const PipelineShape& shape) {
   switch (parallel.schedule) {
     case config::ScheduleKind::kGpipe:

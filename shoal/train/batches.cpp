@@ -22,11 +22,6 @@ void Batch::share_step_of(int64_t targets_of_step) {
     pass.targets->scale = 1.0 / static_cast<double>(std::max<int64_t>(targets_of_step, 1));
 }
 
-int64_t passes_of_step(int64_t batch, int64_t ranks, std::optional<int64_t> micro_batch) {
-  const int64_t rows = (batch + ranks - 1) / ranks;
-  return micro_batch ? (rows + *micro_batch - 1) / *micro_batch : 1;
-}
-
 int64_t targets_of_step(const Batch& batch, parallel::Ranks& ranks) {
   const at::Tensor targets = at::full({1}, batch.targets, at::kLong);
   ranks.along(parallel::kDataAxes)

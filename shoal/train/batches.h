@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "shoal/feed/feed.h"
 #include "shoal/model/decoder.h"
 #include "shoal/parallel/ranks.h"
+#include "shoal/plan/layout.h"
 
 namespace shoal::train {
 
@@ -26,9 +26,7 @@ struct BatchOptions {
   bool training = true;
 };
 
-// Passes that a step of `batch` rows takes on each of `ranks`, when a pass may have `micro_batch` rows: the
-// same number on all, though their rows differ by one.
-int64_t passes_of_step(int64_t batch, int64_t ranks, std::optional<int64_t> micro_batch);
+using plan::passes_of_step;
 
 // Of all ranks' batches together. Collective.
 int64_t targets_of_step(const Batch& batch, parallel::Ranks& ranks);
