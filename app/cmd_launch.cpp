@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <iostream>
 #include <optional>
 
 #include "shoal/cluster/environment.h"
 #include "shoal/cluster/launch.h"
-#include "shoal/cluster/supervisor.h"
 #include "shoal/core/error.h"
 
 #include "app/arguments.h"
+#include "app/launch_ranks.h"
 
 namespace shoal::app {
 namespace {
@@ -59,13 +58,7 @@ int run_launch(const std::vector<std::string>& arguments) {
   request.command = program_of({dashes + 1, arguments.end()});
   request.output = output.value_or("");
   request.job = cluster::Environment::of_this_process().get("SHOAL_JOB");
-  const std::vector<cluster::Program> programs = cluster::programs_of_host(request);
-  if (output) make_output_directory(*output);
-  const cluster::JobResult result = cluster::supervise(
-      programs,
-      {.first_rank = request.host * request.ranks, .grace = std::chrono::seconds(grace_seconds)});
-  if (!result.cause.empty()) std::cerr << "launch: " << result.cause << std::endl;
-  return result.exit_code;
+  return launch_ranks(request, std::chrono::seconds(grace_seconds));
 }
 
 }  // namespace shoal::app

@@ -44,7 +44,11 @@ int eval(const std::vector<std::string>& arguments) {
   shoal::app::become(shoal::app::Sibling::kEngine, "eval", arguments);
 }
 
-constexpr std::array<Command, 11> kCommands = {{
+int verify(const std::vector<std::string>& arguments) {
+  shoal::app::become(shoal::app::Sibling::kEngine, "verify", arguments);
+}
+
+constexpr std::array<Command, 12> kCommands = {{
     {"doctor", "what this build, host and job can do", shoal::app::run_doctor},
     {"config", "check a config, explain its keys", shoal::app::run_config},
     {"launch", "start and supervise the ranks of this host", shoal::app::run_launch},
@@ -53,6 +57,7 @@ constexpr std::array<Command, 11> kCommands = {{
     {"train", "train a model as a config says", train},
     {"generate", "text that a model writes behind a prompt", generate},
     {"eval", "loss, perplexity and multiple choice of a model", eval},
+    {"verify", "does a layout train like one rank?", verify},
     {"schedule", "a pipeline schedule: its picture, bubble and activations",
      shoal::app::run_schedule},
     {"checkpoint", "inspect, verify and export checkpoints", shoal::app::run_checkpoint},

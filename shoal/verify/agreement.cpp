@@ -118,7 +118,8 @@ void raise(double& worst, double difference) {
 
 // The largest on any rank; NaN when any has one.
 void share(comm::Group& all, Agreement& found) {
-  std::vector<double*> figures = {&found.loss, &found.norm, &found.largest_gradient};
+  std::vector<double*> figures = {&found.loss, &found.norm, &found.largest_gradient,
+                                  &found.largest_weight};
   for (auto& [name, difference] : found.tensors) {
     figures.push_back(&difference.initial);
     figures.push_back(&difference.gradient);
@@ -167,12 +168,13 @@ Agreement compare_with_one_rank(const config::RunConfig& config,
   const at::ScalarType weight_type = groups.front()->shard().scalar_type();
   const at::ScalarType gradient_type = groups.front()->shard_gradient().scalar_type();
   const auto compare = [&](What what, double TensorDifference::*field) {
-    reference.for_each(one ? &*one : nullptr, what,
-                       what == What::kGradient ? gradient_type : weight_type,
-                       [&](const std::string& name, const at::Tensor& whole) {
-                         raise(found.tensors[name].*field, pieces.difference(name, whole, what));
-                         if (what == What::kGradient) raise(found.largest_gradient, largest(whole));
-                       });
+    reference.for_each(
+        one ? &*one : nullptr, what, what == What::kGradient ? gradient_type : weight_type,
+        [&](const std::string& name, const at::Tensor& whole) {
+          raise(found.tensors[name].*field, pieces.difference(name, whole, what));
+          raise(what == What::kGradient ? found.largest_gradient : found.largest_weight,
+                largest(whole));
+        });
   };
   const auto compare_scalars = [&](double& worst, const at::Tensor& theirs,
                                    const at::Tensor& ours) {
@@ -186,7 +188,10 @@ Agreement compare_with_one_rank(const config::RunConfig& config,
   compare(What::kInitial, &TensorDifference::initial);
   for (int64_t step = 0; step < options.steps; ++step) {
     at::Tensor theirs = one ? one->gradients_of(step) : at::Tensor();
-    found.losses.push_back(compare_scalars(found.loss, theirs, layout.gradients_of(step)));
+    const at::Tensor ours = layout.gradients_of(step);
+    found.losses.push_back(compare_scalars(found.loss, theirs, ours));
+    found.layout_losses.push_back(ours.item<double>());
+    if (options.tamper) options.tamper(layout.model(), step);
     compare(What::kGradient, &TensorDifference::gradient);
     theirs = one ? one->update(step) : at::Tensor();
     compare_scalars(found.norm, theirs, layout.update(step));

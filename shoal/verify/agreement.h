@@ -9,12 +9,17 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "shoal/comm/world.h"
 #include "shoal/config/run_config.h"
+
+namespace shoal::parallel {
+class ParallelModel;
+}
 
 namespace shoal::verify {
 
@@ -28,10 +33,12 @@ struct TensorDifference {
 struct Agreement {
   int64_t steps = 0;
   double lr = 0;
-  std::vector<double> losses;  // of one rank, step by step
-  double loss = 0;             // the largest difference
-  double norm = 0;             // of the gradients' norm
+  std::vector<double> losses;         // of one rank, step by step
+  std::vector<double> layout_losses;  // and of the layout
+  double loss = 0;                    // the largest difference
+  double norm = 0;                    // of the gradients' norm
   double largest_gradient = 0;
+  double largest_weight = 0;
   std::map<std::string, TensorDifference> tensors;
 
   [[nodiscard]] TensorDifference worst() const;
@@ -39,6 +46,9 @@ struct Agreement {
 
 struct CompareOptions {
   int64_t steps = 5;
+  // Called with the layout's model on each rank when the gradients of a step are complete: for tests of the
+  // comparison.
+  std::function<void(parallel::ParallelModel& model, int64_t step)> tamper = nullptr;
 };
 
 // `config` is checked for the ranks of `world`. Collective.

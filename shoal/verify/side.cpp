@@ -29,7 +29,7 @@ at::Tensor Side::gradients_of(int64_t step) {
                                                 static_cast<int64_t>(end - first));
   train::Batch batch = train::batch_of(
       tokens, model_.decoder(),
-      {.passes = train::passes_of_step(config_.train.batch, static_cast<int64_t>(ranks),
+      {.passes = plan::passes_of_step(config_.train.batch, static_cast<int64_t>(ranks),
                                        config_.train.micro_batch),
        .separate_documents = config_.data.separate_documents});
   batch.share_step_of(train::targets_of_step(batch, ranks_));

@@ -24,6 +24,7 @@ class Side {
   // Both outlive it. Collective, as is all below.
   Side(const config::RunConfig& config, parallel::Ranks& ranks);
 
+  [[nodiscard]] parallel::ParallelModel& model() { return model_; }
   [[nodiscard]] const parallel::ParallelModel& model() const { return model_; }
   [[nodiscard]] optim::Optimizer& optimizer() { return optimizer_; }
 

@@ -1,0 +1,262 @@
+#include "app/engine/cmd_verify.h"
+
+#include <algorithm>
+#include <climits>
+#include <filesystem>
+#include <iostream>
+
+#include "shoal/comm/world.h"
+#include "shoal/config/load.h"
+#include "shoal/core/error.h"
+#include "shoal/core/limits.h"
+#include "shoal/plan/composition.h"
+#include "shoal/plan/layout.h"
+#include "shoal/verify/agreement.h"
+#include "shoal/verify/tolerance.h"
+
+#include "app/arguments.h"
+#include "app/engine/job.h"
+#include "app/engine/layout_list.h"
+#include "app/launch_ranks.h"
+
+namespace shoal::app {
+namespace {
+
+constexpr int64_t kMadeUpVocabulary = 257;
+constexpr int kMaxSteps = 1'000'000;
+
+struct Words {
+  std::optional<std::string> file;
+  std::vector<std::string> sets;
+  std::optional<std::string> layout;
+  std::optional<int> ranks;
+  int steps = 5;
+  std::string precision = "fp64";
+  bool list = false;
+  bool json = false;
+};
+
+// "tp=2,pp=2" as what --set would be given.
+std::vector<std::string> sets_in(const std::string& layout) {
+  std::vector<std::string> sets;
+  for (size_t begin = 0; begin <= layout.size();) {
+    const size_t end = std::min(layout.find(',', begin), layout.size());
+    const std::string part = layout.substr(begin, end - begin);
+    if (part.find('=') == std::string::npos)
+      throw UsageError(
+          format("--layout has '{}' where KEY=VALUE belongs: write it like tp=2,pp=2", part));
+    sets.push_back("parallel." + part);
+    begin = end + 1;
+  }
+  return sets;
+}
+
+std::vector<std::string> sets_of(const Words& words) {
+  std::vector<std::string> sets = words.sets;
+  if (words.layout) {
+    const std::vector<std::string> more = sets_in(*words.layout);
+    sets.insert(sets.end(), more.begin(), more.end());
+  }
+  sets.push_back("train.precision=" + words.precision);
+  sets.push_back(format("train.steps={}", words.steps));
+  return sets;
+}
+
+// What is compared is how ranks work together: no data and no weights of others are needed, every step
+// has the whole learning rate, and the same one on any number of ranks.
+config::RunConfig compared(config::RunConfig config) {
+  config.train.init_from = config::kFromScratch;
+  config.optimizer.curve = config::CurveKind::kConstant;
+  config.optimizer.warmup = 0;
+  config.optimizer.scale_by_ranks = false;
+  if (!config.model.vocab_size) config.model.vocab_size = kMadeUpVocabulary;
+  return config;
+}
+
+// As many as the degrees make; dp_shard: auto is then one.
+int ranks_of(const Words& words) {
+  if (words.ranks) return *words.ranks;
+  const config::ParallelConfig parallel =
+      config::load_or_throw({.file = words.file, .sets = sets_of(words)}).parallel;
+  int64_t ranks = 1;
+  for (const int degree : {parallel.dp_replicate, parallel.dp_shard.value_or(1), parallel.cp,
+                           parallel.pp, parallel.tp})
+    ranks = std::min<int64_t>(ranks * degree, int64_t{kMaxRanks} + 1);
+  if (ranks > kMaxRanks) throw UsageError(format("the layout has more than {} ranks", kMaxRanks));
+  return static_cast<int>(ranks);
+}
+
+// Everything that is wrong is said once, by the process that would start the ranks.
+int launch_verification(const Words& words, int ranks, const std::vector<std::string>& arguments) {
+  const config::RunConfig config = compared(config::load_or_throw(
+      {.file = words.file, .sets = sets_of(words), .world = config::World{ranks, ranks}}));
+  plan::require_layout(config, ranks);
+  cluster::LaunchRequest request{
+      .command = {std::filesystem::read_symlink("/proc/self/exe").string(), "verify"},
+      .ranks = ranks};
+  request.command.insert(request.command.end(), arguments.begin(), arguments.end());
+  return launch_ranks(request);
+}
+
+std::string described(const config::ParallelConfig& parallel, int ranks) {
+  std::string text =
+      plan::mesh_of(parallel, ranks).describe() + ", " + config::write_value(parallel.sharding);
+  if (parallel.pp > 1) text += ", " + config::write_value(parallel.schedule);
+  if (parallel.chunks > 1) text += format(" of {} chunks", parallel.chunks);
+  return text;
+}
+
+std::string tensor_table(const verify::Agreement& found) {
+  size_t width = std::string_view("tensor").size();
+  for (const auto& [name, difference] : found.tensors) width = std::max(width, name.size());
+  std::string text = format("{:<{}}  {:>9}  {:>9}  {:>13}\n", "tensor", width, "gradient", "weight",
+                            "of lr x steps");
+  const double way = found.lr * static_cast<double>(found.steps);
+  for (const auto& [name, difference] : found.tensors)
+    text += format("{:<{}}  {:>9.1e}  {:>9.1e}  {:>13.1e}\n", name, width, difference.gradient,
+                   difference.weight, way > 0 ? difference.weight / way : 0.0);
+  return text;
+}
+
+double largest_of(const verify::Agreement& found) {
+  const verify::TensorDifference worst = found.worst();
+  return std::max({found.loss, worst.initial, worst.gradient, worst.weight});
+}
+
+Report report_of(const config::RunConfig& config,
+                 int ranks,
+                 const verify::Agreement& found,
+                 const verify::Tolerance& allowed) {
+  Report report;
+  const verify::TensorDifference worst = found.worst();
+  report.section("verify")
+      .add("one rank", plan::mesh_of({}, 1).describe())
+      .add("layout", described(config.parallel, ranks))
+      .add("precision", config::write_value(config.train.precision))
+      .add("optimizer", config::write_value(config.optimizer.kind))
+      .add("steps", found.steps)
+      .add("initial weights", worst.initial,
+           worst.initial == 0 ? "equal to the bit" : format("differ by {:.1e}", worst.initial));
+  std::string one;
+  std::string layout;
+  for (size_t i = 0; i < found.losses.size(); ++i) {
+    one += format("{}{:.6f}", i == 0 ? "" : "  ", found.losses[i]);
+    layout += format("{}{:.6f}", i == 0 ? "" : "  ", found.layout_losses[i]);
+  }
+  report.section("losses")
+      .add("one rank", found.losses, one)
+      .add("layout", found.layout_losses, layout);
+  const auto against = [](double difference, double most) {
+    return format("{:.1e}, allowed {:.1e}", difference, most);
+  };
+  report.section("largest differences")
+      .add("loss", found.loss, against(found.loss, allowed.loss))
+      .add("gradient", worst.gradient, against(worst.gradient, allowed.gradient))
+      .add("weight", worst.weight, against(worst.weight, allowed.weight))
+      .add("tolerance", allowed.rule);
+  return report;
+}
+
+void print_json(Report report, const verify::Agreement& found, const verify::Tolerance& allowed) {
+  report.section("allowed")
+      .add("loss", allowed.loss)
+      .add("gradient", allowed.gradient)
+      .add("weight", allowed.weight);
+  Report::Section& gradients = report.section("gradients");
+  Report::Section& weights = report.section("weights");
+  for (const auto& [name, difference] : found.tensors) {
+    gradients.add(name, difference.gradient);
+    weights.add(name, difference.weight);
+  }
+  report.section("result")
+      .add("agrees", verify::outside(found, allowed).empty())
+      .add("max difference", largest_of(found));
+  std::cout << report.json();
+}
+
+void print(const Report& report, const verify::Agreement& found) {
+  std::cout << report.text() << '\n'
+            << tensor_table(found) << '\n'
+            << format("max difference {:.1e}\n", largest_of(found));
+}
+
+// UsageError's neighbour: the config is right, and the result is not.
+void require_agreement(const verify::Agreement& found, const verify::Tolerance& allowed) {
+  const std::vector<std::string> failures = verify::outside(found, allowed);
+  if (failures.empty()) return;
+  throw Error(ExitCode::kReplayFailed,
+              format("this layout does not train like one rank: {}{}", failures.front(),
+                     failures.size() == 1 ? "" : format(", and {} more", failures.size() - 1)));
+}
+
+int verify_here(const Words& words) {
+  Job job = start_job(words.file, sets_of(words));
+  job.config = compared(job.config);
+  plan::require_layout(job.config, job.me.world_size);
+  if (words.ranks && *words.ranks != job.me.world_size)
+    throw UsageError(format("--ranks is {}, but this job has {}: leave it out under a launcher",
+                            *words.ranks, job.me.world_size));
+  set_threads(job);
+  const auto world =
+      comm::World::join(job.me, job.environment, comm::world_options(job.config.comm));
+  const verify::Agreement found =
+      verify::compare_with_one_rank(job.config, *world, {.steps = words.steps});
+  world->leave();
+  if (!job.speaks()) return 0;
+  const verify::Tolerance allowed = verify::tolerance_of(job.config, found);
+  Report report = report_of(job.config, job.me.world_size, found, allowed);
+  if (words.json) {
+    print_json(std::move(report), found, allowed);
+  } else {
+    print(report, found);
+  }
+  require_agreement(found, allowed);
+  return 0;
+}
+
+void add_options(Arguments& command, Words& words) {
+  command.option("CONFIG", words.file, "YAML file; docs/config.md has its keys", {.shown = "FILE"});
+  command.option("--layout", words.layout,
+                 "degrees and other keys of section parallel: tp=2,pp=2,schedule=gpipe",
+                 {.shown = "KEY=VALUE,..."});
+  command.option("--set", words.sets, "change one key of the config", {.shown = "KEY=VALUE"});
+  command.option("--ranks", words.ranks,
+                 "ranks to start on this host; as many as the degrees make without it",
+                 {.shown = "N", .range = {{1, kMaxRanks}}});
+  command.option("--steps", words.steps, "updates that are compared; 5 without this",
+                 {.shown = "N", .range = {{1, kMaxSteps}}});
+  command.option("--precision", words.precision, "fp64, fp32 or bf16; fp64 without this",
+                 {.shown = "NAME"});
+  command.flag("--list", words.list, "which layouts compose, and what is refused and why");
+  command.flag("--json", words.json, "as JSON");
+}
+
+}  // namespace
+
+int run_verify(const std::vector<std::string>& arguments) {
+  Words words;
+  Arguments command(
+      "shoal verify",
+      "Does a layout train like one rank? Both take the same steps from the same weights; every "
+      "loss, gradient\nand weight is compared. Tokens are made up, and the model has to fit one "
+      "process.\n\n"
+      "  shoal verify configs/debug_cpu.yaml --layout tp=2,pp=2\n"
+      "  srun --ntasks=8 shoal verify configs/debug_cpu.yaml --layout tp=2,sharding=full_shard\n");
+  add_options(command, words);
+  if (!command.parse(arguments)) return 0;
+  if (words.list) {
+    std::cout << layout_list();
+    return 0;
+  }
+  if (words.precision != "fp64" && words.precision != "fp32" && words.precision != "bf16")
+    throw UsageError(format("--precision is '{}', but layouts are compared in fp64, fp32 or bf16",
+                            words.precision));
+  const auto environment = cluster::Environment::of_this_process();
+  if (cluster::detect_membership(environment).launcher == "none") {
+    const int ranks = ranks_of(words);
+    if (ranks > 1) return launch_verification(words, ranks, arguments);
+  }
+  return verify_here(words);
+}
+
+}  // namespace shoal::app
