@@ -41,7 +41,10 @@ Tolerance relative_to(const Epsilons& of, const Agreement& found) {
 Tolerance tolerance_of(const config::RunConfig& config, const Agreement& found) {
   switch (config.train.precision) {
     case config::Precision::kFp64:
-      return {.loss = 1e-12, .gradient = 1e-11, .weight = 1e-11, .rule = "fixed, in fp64"};
+      return {.loss = 1e-12,
+              .gradient = 1e-11,
+              .weight = std::max(1e-11, 2e-10 * found.lr * static_cast<double>(found.steps)),
+              .rule = "fixed, in fp64; of weights 2e-10 lr x steps where that is more"};
     case config::Precision::kFp32:
       return relative_to(kFp32, found);
     case config::Precision::kBf16:
