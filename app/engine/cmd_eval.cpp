@@ -12,7 +12,7 @@
 
 #include "app/arguments.h"
 #include "app/engine/eval_choices.h"
-#include "app/engine/open_model.h"
+#include "app/engine/model_job.h"
 #include "app/progress_line.h"
 #include "app/report.h"
 
@@ -31,6 +31,7 @@ struct Words {
   std::optional<std::string> details;
   TokenizerChoice tokenizer;
   std::optional<int> threads;
+  LayoutChoice layout;
   bool json = false;
 };
 
@@ -50,7 +51,7 @@ void check(const Words& words) {
 }
 
 Report eval_data(const OpenedModel& model, const Words& words) {
-  const int64_t context = model.decoder->config().context;
+  const int64_t context = model.config().context;
   const int64_t length =
       words.sequence_length.value_or(static_cast<int>(std::min(context, int64_t{1} << 24)));
   const auto stream = std::make_shared<data::SampleStream>(
@@ -59,7 +60,7 @@ Report eval_data(const OpenedModel& model, const Words& words) {
                           .sequence_length = static_cast<uint32_t>(length),
                           .order = data::OrderKind::kSequential});
   generate::DataEvaluation evaluation(
-      *model.decoder, stream,
+      model.scorer(), stream,
       {.batch = static_cast<uint64_t>(words.batch), .separate_documents = !words.join_documents});
   generate::DataLoss loss;
   std::atomic<uint64_t> samples = 0;
@@ -108,6 +109,7 @@ void add_options(Arguments& command, Words& words) {
                  {.shown = "FILE"});
   command.option("--threads", words.threads, "for arithmetic",
                  {.shown = "N", .range = {{1, 4096}}});
+  add_layout_choice(command, words.layout);
   command.flag("--json", words.json, "as JSON");
 }
 
@@ -125,13 +127,16 @@ int run_eval(const std::vector<std::string>& arguments) {
   add_options(command, words);
   if (!command.parse(arguments)) return 0;
   check(words);
+  ModelJob job(words.model, words.layout);
   if (words.threads) at::set_num_threads(*words.threads);
-  const OpenedModel model = open_model(words.model);
+  if (words.choices && *words.choices == "-") job.refuse_standard_input();
+  const std::optional<std::string> details = job.speaks() ? words.details : std::nullopt;
   const Report report = words.data
-                            ? eval_data(model, words)
-                            : eval_choices(model, tokenizer_of(model, words.tokenizer),
-                                           {.file = *words.choices, .details = words.details});
-  std::cout << (words.json ? report.json() : report.text());
+                            ? eval_data(job.model(), words)
+                            : eval_choices(job.model(), tokenizer_of(job.model(), words.tokenizer),
+                                           {.file = *words.choices, .details = details});
+  if (job.speaks()) std::cout << (words.json ? report.json() : report.text());
+  job.leave();
   return 0;
 }
 

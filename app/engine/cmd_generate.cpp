@@ -16,7 +16,7 @@
 
 #include "app/arguments.h"
 #include "app/engine/json_lines.h"
-#include "app/engine/open_model.h"
+#include "app/engine/model_job.h"
 
 namespace shoal::app {
 namespace {
@@ -39,17 +39,19 @@ struct Words {
   int seed = 0;
   std::vector<std::string> stops;
   std::optional<int> threads;
+  LayoutChoice layout;
   bool json = false;
 };
 
 // Everything that stays the same from prompt to prompt.
 class Writer {
  public:
-  explicit Writer(const Words& words)
-      : model_(open_model(words.model)),
+  Writer(const ModelJob& job, const Words& words)
+      : model_(job.model()),
+        prints_(job.speaks()),
         tokenizer_(tokenizer_of(model_, words.tokenizer)),
         encoder_(tokenizer_),
-        generator_(*model_.decoder, tokenizer_),
+        generator_(model_.scorer(), tokenizer_),
         added_(words.added ? data::AddedIn::kAsTokens : data::AddedIn::kAsText),
         options_{.sampling = words.sampling,
                  .max_new_tokens = words.max_new_tokens,
@@ -60,16 +62,17 @@ class Writer {
   // As it comes.
   void stream(const std::string& prompt) {
     GenerateOptions options = options_;
-    options.show = [](std::string_view piece) { std::cout << piece << std::flush; };
+    if (prints_) options.show = [](std::string_view piece) { std::cout << piece << std::flush; };
     const Generation made = generator_.run(ids_of(prompt), options);
-    std::cout << std::endl;
+    if (prints_) std::cout << std::endl;
     if (made.stopped_by == StoppedBy::kContext)
-      log::info("the model's context of {} tokens is full", model_.decoder->config().context);
+      log::info("the model's context of {} tokens is full", model_.config().context);
   }
 
   void print_json(const std::string& prompt) {
     const std::vector<TokenId> ids = ids_of(prompt);
     const Generation made = generator_.run(ids, options_);
+    if (!prints_) return;
     std::string list;
     for (const TokenId id : made.ids) list += format("{}{}", list.empty() ? "" : ", ", id);
     std::cout << format(
@@ -87,7 +90,8 @@ class Writer {
     return ids;
   }
 
-  OpenedModel model_;
+  const OpenedModel& model_;
+  bool prints_;
   std::shared_ptr<const data::Tokenizer> tokenizer_;
   data::Encoder encoder_;
   generate::Generator generator_;
@@ -165,6 +169,7 @@ void add_options(Arguments& command, Words& words) {
                  {.shown = "TEXT"});
   command.option("--threads", words.threads, "for arithmetic",
                  {.shown = "N", .range = {{1, 4096}}});
+  add_layout_choice(command, words.layout);
   command.flag("--json", words.json, "a JSON object instead of the text");
 }
 
@@ -182,8 +187,10 @@ int run_generate(const std::vector<std::string>& arguments) {
   words.sampling.top_k = words.top_k;
   words.sampling.seed = static_cast<uint64_t>(words.seed);
   check(words);
+  ModelJob job(words.model, words.layout);
   if (words.threads) at::set_num_threads(*words.threads);
-  Writer writer(words);
+  if (words.prompts ? *words.prompts == "-" : !words.prompt) job.refuse_standard_input();
+  Writer writer(job, words);
   if (words.prompts) {
     for_each_line(*words.prompts,
                   [&](std::string_view line) { writer.print_json(prompt_in(line)); });
@@ -196,6 +203,7 @@ int run_generate(const std::vector<std::string>& arguments) {
   } else {
     talk(writer, words.json);
   }
+  job.leave();
   return 0;
 }
 

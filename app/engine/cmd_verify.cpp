@@ -36,25 +36,10 @@ struct Words {
   bool json = false;
 };
 
-// "tp=2,pp=2" as what --set would be given.
-std::vector<std::string> sets_in(const std::string& layout) {
-  std::vector<std::string> sets;
-  for (size_t begin = 0; begin <= layout.size();) {
-    const size_t end = std::min(layout.find(',', begin), layout.size());
-    const std::string part = layout.substr(begin, end - begin);
-    if (part.find('=') == std::string::npos)
-      throw UsageError(
-          format("--layout has '{}' where KEY=VALUE belongs: write it like tp=2,pp=2", part));
-    sets.push_back("parallel." + part);
-    begin = end + 1;
-  }
-  return sets;
-}
-
 std::vector<std::string> sets_of(const Words& words) {
   std::vector<std::string> sets = words.sets;
   if (words.layout) {
-    const std::vector<std::string> more = sets_in(*words.layout);
+    const std::vector<std::string> more = sets_in_layout(*words.layout);
     sets.insert(sets.end(), more.begin(), more.end());
   }
   sets.push_back("train.precision=" + words.precision);

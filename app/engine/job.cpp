@@ -36,6 +36,20 @@ Job start_job(const std::optional<std::string>& file,
   return job;
 }
 
+std::vector<std::string> sets_in_layout(const std::string& layout) {
+  std::vector<std::string> sets;
+  for (size_t begin = 0; begin <= layout.size();) {
+    const size_t end = std::min(layout.find(',', begin), layout.size());
+    const std::string part = layout.substr(begin, end - begin);
+    if (part.find('=') == std::string::npos)
+      throw UsageError(
+          format("--layout has '{}' where KEY=VALUE belongs: write it like tp=2,pp=2", part));
+    sets.push_back("parallel." + part);
+    begin = end + 1;
+  }
+  return sets;
+}
+
 void set_threads(const Job& job) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
   at::set_num_threads(

@@ -34,6 +34,9 @@ Job start_job(const std::optional<std::string>& file,
               const std::vector<std::string>& sets,
               Ranks ranks = Ranks::kAsStarted);
 
+// "tp=2,pp=2" of a --layout as what --set would be given: keys of section parallel.
+std::vector<std::string> sets_in_layout(const std::string& layout);
+
 // train.threads, or this rank's share of the host's cores.
 void set_threads(const Job& job);
 

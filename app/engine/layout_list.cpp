@@ -76,7 +76,6 @@ const std::vector<Sets> kRefused = {
     {"parallel.dp_shard=2", "optimizer.kind=muon"},
     {"parallel.tp=2", "optimizer.kind=muon"},
     {"parallel.dp_shard=32", "train.batch=16"},
-    {"parallel.tp=2", "train.init_from=gpt2"},
     {"parallel.tp=5", "model.heads=4"},
     {"parallel.tp=3", "model.heads=4", "model.kv_heads=2"},
     {"parallel.tp=4", "model.heads=4", "model.kv_heads=2", "model.qk_norm=width"},

@@ -6,6 +6,7 @@
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
 #include "shoal/core/json_fields.h"
+#include "shoal/plan/composition.h"
 #include "shoal/state/checkpoint_store.h"
 
 namespace shoal::app {
@@ -49,15 +50,33 @@ std::vector<TokenId> end_ids_of(const fs::path& directory) {
   return {};
 }
 
-OpenedModel open_hugging_face(const fs::path& directory) {
-  const config::ModelConfig config = checkpoint::read_hugging_face_config(directory).config;
-  model::PlainBuilder builder({});
-  OpenedModel opened{.path = directory,
-                     .decoder = std::make_unique<model::Decoder>(config, builder),
-                     .tokenizer = std::nullopt,
-                     .end_ids = end_ids_of(directory)};
-  opened.decoder->materialize(kToBeLoaded);
-  checkpoint::load_hugging_face(directory, *opened.decoder);
+// Makes the decoder, or this rank's part of it, and calls `load` with it.
+template <class Load>
+void make_model(OpenedModel& opened,
+                const config::ModelConfig& config,
+                const LayoutPlace* place,
+                const Load& load) {
+  if (place == nullptr) {
+    model::PlainBuilder builder({});
+    opened.decoder = std::make_unique<model::Decoder>(config, builder);
+    opened.decoder->materialize(kToBeLoaded);
+    load(*opened.decoder);
+    return;
+  }
+  config::RunConfig run = place->config;
+  run.model = config;
+  const int ranks = place->ranks.mesh().num_ranks();
+  run.train.batch = ranks;  // nothing is trained: all ranks are given the same
+  run.train.micro_batch = std::nullopt;
+  plan::require_layout(run, ranks);
+  opened.spread = std::make_unique<parallel::ParallelModel>(run, place->ranks, kToBeLoaded);
+  load(*opened.spread);
+}
+
+OpenedModel open_hugging_face(const fs::path& directory, const LayoutPlace* place) {
+  OpenedModel opened{.path = directory, .end_ids = end_ids_of(directory)};
+  make_model(opened, checkpoint::read_hugging_face_config(directory).config, place,
+             [&](auto& model) { checkpoint::load_hugging_face(directory, model); });
   if (!tokenizer_files(directory).empty()) opened.tokenizer = directory;
   return opened;
 }
@@ -73,15 +92,11 @@ config::ModelConfig config_in(const state::Checkpoint& checkpoint) {
   return loaded.config.model;
 }
 
-OpenedModel open_checkpoint(const fs::path& path, const fs::path& run) {
+OpenedModel open_checkpoint(const fs::path& path, const fs::path& run, const LayoutPlace* place) {
   const state::Checkpoint checkpoint(path);
-  model::PlainBuilder builder({});
-  OpenedModel opened{.path = path,
-                     .decoder = std::make_unique<model::Decoder>(config_in(checkpoint), builder),
-                     .tokenizer = std::nullopt,
-                     .end_ids = {}};
-  opened.decoder->materialize(kToBeLoaded);
-  checkpoint::load_weights(checkpoint, *opened.decoder);
+  OpenedModel opened{.path = path};
+  make_model(opened, config_in(checkpoint), place,
+             [&](auto& model) { checkpoint::load_weights(checkpoint, model); });
   if (!tokenizer_files(run).empty()) opened.tokenizer = run;
   return opened;
 }
@@ -93,17 +108,33 @@ std::optional<fs::path> chosen_checkpoint(const fs::path& run) {
   return std::nullopt;
 }
 
-}  // namespace
-
-OpenedModel open_model(const fs::path& path) {
-  if (fs::exists(path / checkpoint::kConfigJson)) return open_hugging_face(path);
+OpenedModel open_any(const fs::path& path, const LayoutPlace* place) {
+  if (fs::exists(path / checkpoint::kConfigJson)) return open_hugging_face(path, place);
   if (fs::exists(path / state::kCheckpointManifest))
-    return open_checkpoint(path, path.parent_path().parent_path());
-  if (const auto found = chosen_checkpoint(path)) return open_checkpoint(*found, path);
+    return open_checkpoint(path, path.parent_path().parent_path(), place);
+  if (const auto found = chosen_checkpoint(path)) return open_checkpoint(*found, path, place);
   throw UsageError(format("'{}' is no model: {}", path.string(),
                           fs::is_directory(path)
                               ? "there is neither a config.json nor a checkpoint in it"
                               : "there is no such directory"));
+}
+
+}  // namespace
+
+OpenedModel open_model(const fs::path& path) { return open_any(path, nullptr); }
+
+OpenedModel open_model(const fs::path& path, const LayoutPlace& place) {
+  return open_any(path, &place);
+}
+
+const config::ModelConfig& OpenedModel::config() const {
+  return decoder ? decoder->config() : spread->decoder().config();
+}
+
+generate::Scorer OpenedModel::scorer() const {
+  if (decoder) return *decoder;
+  return {spread->decoder(), kToBeLoaded.device,
+          [model = spread.get()](const model::Pass& pass) { return model->forward(pass); }};
 }
 
 std::shared_ptr<const data::Tokenizer> tokenizer_of(const OpenedModel& model,

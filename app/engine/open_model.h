@@ -14,7 +14,10 @@
 
 #include "shoal/data/token_id.h"
 #include "shoal/data/tokenizer/tokenizer.h"
+#include "shoal/generate/scorer.h"
 #include "shoal/model/decoder.h"
+#include "shoal/parallel/parallel_model.h"
+#include "shoal/parallel/ranks.h"
 
 #include "app/tokenizer_choice.h"
 
@@ -22,13 +25,27 @@ namespace shoal::app {
 
 struct OpenedModel {
   std::filesystem::path path;
-  std::unique_ptr<model::Decoder> decoder;         // in fp32, on the CPU
-  std::optional<std::filesystem::path> tokenizer;  // that lies beside it
-  std::vector<data::TokenId> end_ids;              // with which its texts end
+  std::unique_ptr<model::Decoder> decoder;          // in fp32, on the CPU; nullptr:
+  std::unique_ptr<parallel::ParallelModel> spread;  // over ranks
+  std::optional<std::filesystem::path> tokenizer;   // that lies beside it
+  std::vector<data::TokenId> end_ids;               // with which its texts end
+
+  [[nodiscard]] const config::ModelConfig& config() const;
+  // To ask it: by all of the ranks, where there are several.
+  [[nodiscard]] generate::Scorer scorer() const;
+};
+
+// A layout, and this rank's place in it.
+struct LayoutPlace {
+  const config::RunConfig& config;
+  parallel::Ranks& ranks;
 };
 
 // UsageError when the path is no model, DataError when there is something wrong with its files.
 OpenedModel open_model(const std::filesystem::path& path);
+// Spread over ranks: each reads whole tensors, one at a time, and keeps its part. Also UsageError when the
+// model cannot be spread so. Collective.
+OpenedModel open_model(const std::filesystem::path& path, const LayoutPlace& place);
 
 // The one that was chosen, or the model's own. UsageError when there is neither.
 std::shared_ptr<const data::Tokenizer> tokenizer_of(const OpenedModel& model,

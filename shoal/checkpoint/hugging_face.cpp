@@ -6,7 +6,7 @@
 
 #include <ATen/ATen.h>
 
-#include "shoal/checkpoint/held_boxes.h"
+#include "shoal/checkpoint/spread_weights.h"
 #include "shoal/checkpoint/tensor_bytes.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
@@ -59,14 +59,11 @@ class Loading {
     }
   }
 
-  // One that others load.
-  void expect(const model::WeightSpec& spec) {
+  // There is such a tensor, and it is another rank's to load.
+  void leave(const model::WeightSpec& spec) {
     for (const ForeignPart& part :
-         state::foreign_tensor(model_.family, model_.config, spec.name).parts) {
-      const std::string name = name_in(files_, part.name);
-      (void)files_.require(name);
-      used_.insert(name);
-    }
+         state::foreign_tensor(model_.family, model_.config, spec.name).parts)
+      (void)use(name_in(files_, part.name));
   }
 
   void refuse_what_is_left() const {
@@ -78,14 +75,18 @@ class Loading {
   }
 
  private:
+  TensorDirectory::Found use(const std::string& name) {
+    used_.insert(name);
+    return files_.require(name);
+  }
+
   void copy(const std::string& name, const at::Tensor& into) {
-    const TensorDirectory::Found found = files_.require(name);
+    const TensorDirectory::Found found = use(name);
     if (into.sizes() != at::IntArrayRef(found.info->shape))
       throw DataError(format("{}: tensor '{}' is {}, but config.json asks for {}", path_.string(),
                              name, state::describe(found.info->shape),
                              state::describe(into.sizes().vec())));
     into.copy_(tensor_of(found.info->dtype, found.info->shape, found.bytes));
-    used_.insert(name);
   }
 
   fs::path path_;
@@ -93,19 +94,6 @@ class Loading {
   const state::HuggingFaceModel& model_;
   std::set<std::string> used_;
 };
-
-// What this rank holds of a logical tensor.
-void copy_piece(const at::Tensor& tensor, const parallel::HeldPiece& held) {
-  for (const HeldBox& box : boxes_of(held.piece)) {
-    at::Tensor part = tensor;
-    for (int64_t d = 0; d < tensor.dim(); ++d)
-      part = part.narrow(d, box.box.begin[static_cast<size_t>(d)],
-                         box.box.extent[static_cast<size_t>(d)]);
-    held.group->shard()
-        .narrow(0, held.piece.offset + box.offset, box.elements)
-        .copy_(part.reshape({-1}));
-  }
-}
 
 // A tensor of the export, as the part of a weight that it is.
 using Exported = std::map<std::string, at::Tensor>;
@@ -175,29 +163,18 @@ void load_hugging_face(const fs::path& directory, const model::Decoder& decoder)
   loading.refuse_what_is_left();
 }
 
-void load_hugging_face(const fs::path& directory, const parallel::ParallelModel& model) {
-  const at::NoGradGuard no_grad;
-  const state::HuggingFaceModel foreign = read_hugging_face_config(directory);
-  Loading loading(directory, foreign);
-  std::multimap<std::string, parallel::HeldPiece> pieces;
-  for (const parallel::HeldPiece& held : model.pieces())
-    pieces.emplace(held.piece.spec->name, held);
+void load_hugging_face(const fs::path& directory, parallel::ParallelModel& model) {
+  const state::HuggingFaceModel described = read_hugging_face_config(directory);
+  Loading loading(directory, described);
   model::PlainBuilder builder({});
-  const model::Decoder whole(foreign.config, builder);  // for names and shapes: it has no tensors
-  for (const auto& unit : whole.units()) {
-    for (size_t i = 0; i < unit->weights().size(); ++i) {
-      const model::WeightSpec& spec = unit->weights().spec(i);
-      const auto [begin, end] = pieces.equal_range(spec.name);
-      if (begin == end) {
-        loading.expect(spec);
-        continue;
-      }
-      const at::Tensor tensor = at::empty(spec.shape, begin->second.group->shard().options());
-      loading.load(spec, tensor);
-      for (auto held = begin; held != end; ++held) copy_piece(tensor, held->second);
-    }
+  const model::Decoder all(described.config, builder);  // for the names: it has no tensors
+  for (const auto& unit : all.units()) {
+    for (size_t i = 0; i < unit->weights().size(); ++i) loading.leave(unit->weights().spec(i));
   }
   loading.refuse_what_is_left();
+  set_weights(model, [&](const model::WeightSpec& spec, const at::Tensor& whole) {
+    loading.load(spec, whole);
+  });
 }
 
 void save_hugging_face(const fs::path& directory,

@@ -19,9 +19,8 @@ state::HuggingFaceModel read_hugging_face_config(const std::filesystem::path& di
 // missing, has another shape, or is one that the decoder has no place for.
 void load_hugging_face(const std::filesystem::path& directory, const model::Decoder& decoder);
 
-// The same for what a rank holds of a model: one tensor after the other is read whole.
-void load_hugging_face(const std::filesystem::path& directory,
-                       const parallel::ParallelModel& model);
+// The same for one that is spread over ranks. Collective.
+void load_hugging_face(const std::filesystem::path& directory, parallel::ParallelModel& model);
 
 struct ExportOptions {
   at::ScalarType dtype = at::kFloat;

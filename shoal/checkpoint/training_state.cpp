@@ -6,6 +6,7 @@
 #include <ATen/ATen.h>
 
 #include "shoal/checkpoint/held_boxes.h"
+#include "shoal/checkpoint/spread_weights.h"
 #include "shoal/checkpoint/tensor_bytes.h"
 #include "shoal/comm/texts.h"
 #include "shoal/core/error.h"
@@ -178,6 +179,12 @@ void load_weights(const state::Checkpoint& checkpoint, const model::Decoder& dec
     for (size_t i = 0; i < unit->weights().size(); ++i)
       read_into(checkpoint, weight_name(unit->weights().spec(i)), unit->weights().weight(i));
   }
+}
+
+void load_weights(const state::Checkpoint& checkpoint, parallel::ParallelModel& model) {
+  set_weights(model, [&](const model::WeightSpec& spec, const at::Tensor& whole) {
+    read_into(checkpoint, weight_name(spec), whole);
+  });
 }
 
 }  // namespace shoal::checkpoint

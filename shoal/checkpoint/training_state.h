@@ -36,5 +36,7 @@ void load(const state::Checkpoint& checkpoint, const TrainingState& state);
 
 // The weights alone, of any type.
 void load_weights(const state::Checkpoint& checkpoint, const model::Decoder& decoder);
+// Of a decoder that is spread over ranks. Collective.
+void load_weights(const state::Checkpoint& checkpoint, parallel::ParallelModel& model);
 
 }  // namespace shoal::checkpoint

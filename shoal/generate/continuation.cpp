@@ -1,18 +1,20 @@
 #include "shoal/generate/continuation.h"
 
+#include <utility>
+
 #include <ATen/ATen.h>
 
 #include "shoal/core/error.h"
 
 namespace shoal::generate {
 
-Continuation::Continuation(const model::Decoder& decoder, int64_t capacity)
-    : decoder_(decoder),
+Continuation::Continuation(Scorer scorer, int64_t capacity)
+    : scorer_(std::move(scorer)),
       cache_{.layers = std::vector<model::KeyValueCache::Layer>(
-                 static_cast<size_t>(decoder.config().layers)),
+                 static_cast<size_t>(scorer_.decoder().config().layers)),
              .capacity = capacity} {
-  SHOAL_CHECK(capacity <= decoder.config().context, "{} tokens in a context of {}", capacity,
-              decoder.config().context);
+  SHOAL_CHECK(capacity <= scorer_.decoder().config().context, "{} tokens in a context of {}",
+              capacity, scorer_.decoder().config().context);
 }
 
 at::Tensor Continuation::append(std::span<const data::TokenId> tokens) {
@@ -22,15 +24,15 @@ at::Tensor Continuation::append(std::span<const data::TokenId> tokens) {
   SHOAL_CHECK(cache_.length + count <= cache_.capacity, "{} tokens, room for {}",
               cache_.length + count, cache_.capacity);
   const at::NoGradGuard no_grad;
-  model::Pass pass{.tokens = row_of(tokens, decoder_), .last_scores_only = true, .cache = &cache_};
-  decoder_.place(pass, cache_.length);
-  const at::Tensor scores = decoder_.forward(pass);
+  model::Pass pass{.tokens = row_of(tokens, scorer_), .first_score = count - 1, .cache = &cache_};
+  scorer_.decoder().place(pass, cache_.length);
+  const at::Tensor scores = scorer_.forward(pass);
   cache_.length += count;
   return scores.view({-1});
 }
 
-at::Tensor row_of(std::span<const data::TokenId> tokens, const model::Decoder& decoder) {
-  const int64_t vocabulary = *decoder.config().vocab_size;
+at::Tensor row_of(std::span<const data::TokenId> tokens, const Scorer& scorer) {
+  const int64_t vocabulary = *scorer.decoder().config().vocab_size;
   at::Tensor row = at::empty({1, static_cast<int64_t>(tokens.size())}, at::kLong);
   int64_t* out = row.data_ptr<int64_t>();
   for (const data::TokenId id : tokens) {
@@ -41,8 +43,7 @@ at::Tensor row_of(std::span<const data::TokenId> tokens, const model::Decoder& d
                  id, vocabulary));
     *out++ = id;
   }
-  const at::Tensor& weights = decoder.units().front()->weights().flat_weight();
-  return row.to(weights.device());
+  return row.to(scorer.device());
 }
 
 }  // namespace shoal::generate

@@ -13,14 +13,14 @@
 #include <ATen/core/Tensor.h>
 
 #include "shoal/data/token_id.h"
-#include "shoal/model/decoder.h"
+#include "shoal/generate/scorer.h"
 
 namespace shoal::generate {
 
 class Continuation {
  public:
-  // For at most `capacity` tokens, which fit the model's context. The decoder outlives this.
-  Continuation(const model::Decoder& decoder, int64_t capacity);
+  // For at most `capacity` tokens, which fit the model's context.
+  Continuation(Scorer scorer, int64_t capacity);
 
   // The scores after the last token, one for each of the vocabulary, in the model's type. Several tokens
   // at once only at first.
@@ -29,11 +29,11 @@ class Continuation {
   [[nodiscard]] int64_t length() const { return cache_.length; }
 
  private:
-  const model::Decoder& decoder_;
+  const Scorer scorer_;
   model::KeyValueCache cache_;
 };
 
 // The ids as one row of a batch. UsageError for one that the model has no embedding of.
-at::Tensor row_of(std::span<const data::TokenId> tokens, const model::Decoder& decoder);
+at::Tensor row_of(std::span<const data::TokenId> tokens, const Scorer& scorer);
 
 }  // namespace shoal::generate

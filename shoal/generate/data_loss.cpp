@@ -1,6 +1,7 @@
 #include "shoal/generate/data_loss.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <ATen/ATen.h>
 
@@ -9,10 +10,6 @@
 
 namespace shoal::generate {
 namespace {
-
-c10::Device device_of(const model::Decoder& decoder) {
-  return decoder.units().front()->weights().flat_weight().device();
-}
 
 void check(const model::Decoder& decoder, const data::SampleStream& stream) {
   const config::ModelConfig& config = decoder.config();
@@ -28,14 +25,14 @@ void check(const model::Decoder& decoder, const data::SampleStream& stream) {
 
 }  // namespace
 
-DataEvaluation::DataEvaluation(const model::Decoder& decoder,
+DataEvaluation::DataEvaluation(Scorer scorer,
                                std::shared_ptr<const data::SampleStream> stream,
                                const DataLossOptions& options)
-    : decoder_(decoder),
+    : scorer_(std::move(scorer)),
       options_(options),
       samples_(stream->source(0).samples_per_epoch()),
-      feed_(stream, {.global_batch = options.batch}, {.device = device_of(decoder)}) {
-  check(decoder, *stream);
+      feed_(stream, {.global_batch = options.batch}, {.device = scorer_.device()}) {
+  check(scorer_.decoder(), *stream);
 }
 
 bool DataEvaluation::next(DataLoss& loss) {
@@ -45,8 +42,9 @@ bool DataEvaluation::next(DataLoss& loss) {
   const feed::TokenBatch batch = feed_.next();
   // The last batch goes on with the second epoch: those rows are left out.
   const auto rows = static_cast<int64_t>(std::min(options_.batch, samples_ - first));
-  const model::Pass pass = feed::pass_over(batch, 0, rows, decoder_, options_.separate_documents);
-  loss.sum += decoder_.forward(pass).item<double>();
+  const model::Pass pass =
+      feed::pass_over(batch, 0, rows, scorer_.decoder(), options_.separate_documents);
+  loss.sum += scorer_.forward(pass).item<double>();
   loss.targets += static_cast<uint64_t>(feed::targets_of(pass));
   loss.samples += static_cast<uint64_t>(rows);
   return true;

@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "shoal/feed/feed.h"
-#include "shoal/model/decoder.h"
+#include "shoal/generate/scorer.h"
 
 namespace shoal::generate {
 
@@ -34,8 +34,8 @@ struct DataLoss {
 class DataEvaluation {
  public:
   // One pass over the first source of a stream in sequential order. UsageError when the tokens do not
-  // fit the model. The decoder outlives this.
-  DataEvaluation(const model::Decoder& decoder,
+  // fit the model.
+  DataEvaluation(Scorer scorer,
                  std::shared_ptr<const data::SampleStream> stream,
                  const DataLossOptions& options);
 
@@ -45,7 +45,7 @@ class DataEvaluation {
   bool next(DataLoss& loss);
 
  private:
-  const model::Decoder& decoder_;
+  Scorer scorer_;
   DataLossOptions options_;
   uint64_t samples_;
   feed::Feed feed_;

@@ -50,19 +50,18 @@ std::string_view stop_name(StoppedBy reason) {
   return "";
 }
 
-Generator::Generator(const model::Decoder& decoder,
-                     std::shared_ptr<const data::Tokenizer> tokenizer)
-    : decoder_(decoder), tokenizer_(std::move(tokenizer)) {}
+Generator::Generator(Scorer scorer, std::shared_ptr<const data::Tokenizer> tokenizer)
+    : scorer_(std::move(scorer)), tokenizer_(std::move(tokenizer)) {}
 
 Generation Generator::run(std::span<const TokenId> prompt, const GenerateOptions& options) const {
-  const int64_t context = decoder_.config().context;
+  const int64_t context = scorer_.decoder().config().context;
   check(prompt, options, context);
   const Sampler sampler(options.sampling, name_of(prompt));
   TextStream text(options.stop_texts, options.show);
   std::vector<TokenId> all(prompt.begin(), prompt.end());
   const auto begun = static_cast<int64_t>(prompt.size());
   std::optional<Continuation> continuation;
-  continuation.emplace(decoder_, std::min(context - begun, options.max_new_tokens - 1) + begun);
+  continuation.emplace(scorer_, std::min(context - begun, options.max_new_tokens - 1) + begun);
   Generation made;
   at::Tensor scores = continuation->append(prompt);
   while (true) {
@@ -81,7 +80,7 @@ Generation Generator::run(std::span<const TokenId> prompt, const GenerateOptions
       scores = continuation->append({&id, 1});
     } else if (options.slide) {
       const auto kept = static_cast<size_t>((context + 1) / 2);
-      continuation.emplace(decoder_, context);
+      continuation.emplace(scorer_, context);
       scores = continuation->append(std::span<const TokenId>(all).last(kept));
     } else {
       break;

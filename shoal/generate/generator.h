@@ -5,7 +5,7 @@
 //   made.text, stop_name(made.stopped_by)
 //
 // What is made is a pure function of the weights, the prompt and the options: other prompts before it
-// change nothing. Threads may share a generator.
+// change nothing. Threads may share a generator of a decoder; the ranks of a spread one run it together.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 #include "shoal/data/tokenizer/tokenizer.h"
 #include "shoal/generate/sampler.h"
-#include "shoal/model/decoder.h"
+#include "shoal/generate/scorer.h"
 
 namespace shoal::generate {
 
@@ -48,15 +48,14 @@ struct Generation {
 
 class Generator {
  public:
-  // The decoder outlives this.
-  Generator(const model::Decoder& decoder, std::shared_ptr<const data::Tokenizer> tokenizer);
+  Generator(Scorer scorer, std::shared_ptr<const data::Tokenizer> tokenizer);
 
   // UsageError when the prompt is empty, longer than the context, or of another tokenizer.
   [[nodiscard]] Generation run(std::span<const data::TokenId> prompt,
                                const GenerateOptions& options) const;
 
  private:
-  const model::Decoder& decoder_;
+  Scorer scorer_;
   std::shared_ptr<const data::Tokenizer> tokenizer_;
 };
 

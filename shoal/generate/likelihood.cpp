@@ -19,10 +19,10 @@ struct Row {
   int64_t first = 0;   // the input whose target is the first
 };
 
-Row row_for(const model::Decoder& decoder,
+Row row_for(const Scorer& scorer,
             std::span<const TokenId> context,
             const std::vector<TokenId>& ending) {
-  const auto most = static_cast<size_t>(decoder.config().context);
+  const auto most = static_cast<size_t>(scorer.decoder().config().context);
   if (ending.empty()) throw UsageError("an ending has no tokens");
   if (context.empty())
     throw UsageError("the context has no tokens: nothing tells how likely an ending's first is");
@@ -35,8 +35,8 @@ Row row_for(const model::Decoder& decoder,
   if (all.size() > most + 1)
     all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(most + 1));
   const size_t inputs = all.size() - 1;
-  const at::Tensor targets = row_of(ending, decoder).view({-1});
-  return {.inputs = row_of(std::span(all).first(inputs), decoder),
+  const at::Tensor targets = row_of(ending, scorer).view({-1});
+  return {.inputs = row_of(std::span(all).first(inputs), scorer),
           .targets = targets,
           .first = static_cast<int64_t>(inputs - ending.size())};
 }
@@ -58,25 +58,25 @@ at::Tensor batch_of(const std::vector<Row>& rows) {
 
 }  // namespace
 
-std::vector<Likelihood> likelihoods(const model::Decoder& decoder,
+std::vector<Likelihood> likelihoods(const Scorer& scorer,
                                     std::span<const TokenId> context,
                                     const std::vector<std::vector<TokenId>>& endings) {
   if (endings.empty()) return {};
   const at::NoGradGuard no_grad;
   std::vector<Row> rows;
   for (const std::vector<TokenId>& ending : endings)
-    rows.push_back(row_for(decoder, context, ending));
-  model::Pass pass{.tokens = batch_of(rows)};
-  decoder.place(pass);
-  // Up to the head: scores of the endings' places alone are a small part of all.
-  const auto units = decoder.units();
-  at::Tensor x;
-  for (const auto& unit : units.first(units.size() - 1)) x = unit->forward(x, pass);
+    rows.push_back(row_for(scorer, context, ending));
+  // Scores of the endings' places are a small part of all.
+  int64_t first = rows.front().first;
+  for (const Row& row : rows) first = std::min(first, row.first);
+  model::Pass pass{.tokens = batch_of(rows), .first_score = first};
+  scorer.decoder().place(pass);
+  const at::Tensor all = scorer.forward(pass);
   std::vector<Likelihood> found;
   for (size_t i = 0; i < rows.size(); ++i) {
-    const at::Tensor places =
-        x.narrow(0, static_cast<int64_t>(i), 1).narrow(1, rows[i].first, rows[i].targets.size(0));
-    const at::Tensor scores = units.back()->forward(places, pass)[0].to(at::kDouble);
+    const at::Tensor scores = all[static_cast<int64_t>(i)]
+                                  .narrow(0, rows[i].first - first, rows[i].targets.size(0))
+                                  .to(at::kDouble);
     const at::Tensor logs = at::log_softmax(scores, -1).gather(-1, rows[i].targets.unsqueeze(1));
     found.push_back({.log_probability = logs.sum().item<double>(),
                      .greedy = at::equal(scores.argmax(-1), rows[i].targets)});

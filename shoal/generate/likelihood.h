@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "shoal/data/token_id.h"
-#include "shoal/model/decoder.h"
+#include "shoal/generate/scorer.h"
 
 namespace shoal::generate {
 
@@ -22,7 +22,7 @@ struct Likelihood {
 // Of each ending behind the context. What is longer than the model's context loses tokens at its
 // beginning, as in the LM evaluation harness. UsageError when there is nothing in front of an ending's
 // first token, an ending is empty, or one does not fit.
-std::vector<Likelihood> likelihoods(const model::Decoder& decoder,
+std::vector<Likelihood> likelihoods(const Scorer& scorer,
                                     std::span<const data::TokenId> context,
                                     const std::vector<std::vector<data::TokenId>>& endings);
 

@@ -35,7 +35,7 @@ struct Pass {
   bool training = false;                // dropout works
   uint64_t first_row = 0;               // of the batch in the run: what dropout depends on
   std::optional<Targets> targets = {};  // of the head: a loss; without them, scores
-  bool last_scores_only = false;        // of each row
+  int64_t first_score = 0;              // without: those of each row's tokens from here on
   KeyValueCache* cache = nullptr;
 };
 

@@ -107,7 +107,7 @@ class PlainHead final : public Head {
   PlainHead(Weight weight, int64_t rows_at_once) : weight_(weight), rows_at_once_(rows_at_once) {}
 
   at::Tensor scores(const at::Tensor& x, const Pass& pass) override {
-    return linear(pass.last_scores_only ? x.narrow(1, x.size(1) - 1, 1) : x, weight_, {});
+    return linear(x.narrow(1, pass.first_score, x.size(1) - pass.first_score), weight_, {});
   }
 
   at::Tensor loss(const at::Tensor& x, const Targets& targets) override {

@@ -72,6 +72,12 @@ std::vector<optim::Matrix> matrices_of(const UnitGroup& group) {
   return matrices;
 }
 
+at::TensorOptions options_of_losses(const model::Materials& materials) {
+  return at::TensorOptions()
+      .dtype(materials.dtype == at::kDouble ? at::kDouble : at::kFloat)
+      .device(materials.device);
+}
+
 std::unique_ptr<model::Builder> builder_for(const comm::Group& tensor_ranks,
                                             const model::BuilderOptions& options) {
   if (tensor_ranks.size() == 1) return std::make_unique<model::PlainBuilder>(options);
@@ -163,6 +169,14 @@ void ParallelModel::make_pipeline(size_t micro_batches) {
       std::move(stages), [this](const model::Pass& pass) { return activations_of(pass); });
 }
 
+// That of a training step, which a schedule's file is made for.
+void ParallelModel::make_any_pipeline() {
+  if (pipeline_) return;
+  const int64_t passes =
+      plan::passes_of_step(config_.train.batch, ranks_.size(kDataAxes), config_.train.micro_batch);
+  make_pipeline(static_cast<size_t>(passes));
+}
+
 at::Tensor ParallelModel::activations_of(const model::Pass& pass) const {
   const auto options = at::TensorOptions().dtype(materials_.dtype).device(materials_.device);
   const int64_t width = config_.model.width;
@@ -191,10 +205,7 @@ void ParallelModel::complete_gradients_of(model::UnitWeights& unit) {
 }
 
 at::Tensor ParallelModel::sum_of_losses(at::Tensor loss) {
-  if (!loss.defined())
-    loss = at::zeros({}, at::TensorOptions()
-                             .dtype(materials_.dtype == at::kDouble ? at::kDouble : at::kFloat)
-                             .device(materials_.device));
+  if (!loss.defined()) loss = at::zeros({}, options_of_losses(materials_));
   losses_.all_reduce(loss, comm::Reduce::kSum, "loss of the step").wait();
   return loss;
 }
@@ -237,10 +248,34 @@ at::Tensor ParallelModel::evaluate(std::span<const model::Pass> passes) {
   if (pipeline_ranks_.size() == 1) {
     for (const model::Pass& pass : passes) add(stages_.front()->evaluate({}, pass));
   } else {
-    make_pipeline(passes.size());
+    make_any_pipeline();
     for (const at::Tensor& loss : pipeline_->evaluate(passes)) add(loss);
   }
   return sum_of_losses(sum);
+}
+
+at::Tensor ParallelModel::room_for_result(const model::Pass& pass) const {
+  if (pass.targets) return at::empty({}, options_of_losses(materials_));
+  return at::empty(
+      {pass.tokens.size(0), pass.tokens.size(1) - pass.first_score, *config_.model.vocab_size},
+      at::TensorOptions().dtype(materials_.dtype).device(materials_.device));
+}
+
+// Ranks of other data compute the same once more; their processors may round in another way, and what is
+// sampled from would not be the same everywhere.
+at::Tensor ParallelModel::forward(const model::Pass& pass) {
+  at::Tensor result;
+  if (pipeline_ranks_.size() == 1) {
+    result = stages_.front()->evaluate({}, pass);
+  } else {
+    make_any_pipeline();
+    const std::vector<at::Tensor> results = pipeline_->evaluate({&pass, 1});
+    result = results.empty() ? room_for_result(pass) : results.front();
+  }
+  if (losses_.size() == 1) return result;
+  result = result.contiguous();
+  losses_.broadcast(result, losses_.size() - 1, "what the last unit gives").wait();
+  return result;
 }
 
 bool ParallelModel::counts_in_norm(const model::WeightSpec& spec, const Stage& stage) const {

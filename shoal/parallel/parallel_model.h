@@ -46,6 +46,10 @@ class ParallelModel {
   // The loss of the passes of all ranks, without gradients.
   at::Tensor evaluate(std::span<const model::Pass> passes);
 
+  // The loss of one pass, or the scores of one without targets, on all ranks: the same to the bit. All of them
+  // are given the same pass.
+  at::Tensor forward(const model::Pass& pass);
+
   [[nodiscard]] std::vector<HeldPiece> pieces() const;
 
   // What the optimizer works on, and how it learns the norm of all gradients.
@@ -65,8 +69,12 @@ class ParallelModel {
  private:
   void add_stage(const model::Part& part);
   void make_pipeline(size_t micro_batches);
+  // One for passes without a backward: any will do.
+  void make_any_pipeline();
   // What this rank gets from the stage before: room for it.
   [[nodiscard]] at::Tensor activations_of(const model::Pass& pass) const;
+  // What the last unit gives: room for it.
+  [[nodiscard]] at::Tensor room_for_result(const model::Pass& pass) const;
   [[nodiscard]] Policy policy_for(const model::Part& part,
                                   const std::vector<size_t>& group,
                                   const model::Decoder& decoder) const;

@@ -154,7 +154,7 @@ class VocabularyHead final : public model::Head {
     const at::NoGradGuard no_grad;
     at::Tensor all = rows_.gather(x, pass.tokens.numel(), "input of the head").wait();
     all = all.view({pass.tokens.size(0), pass.tokens.size(1), all.size(1)});
-    if (pass.last_scores_only) all = all.narrow(1, all.size(1) - 1, 1);
+    all = all.narrow(1, pass.first_score, all.size(1) - pass.first_score);
     const at::Tensor own = at::mm(all.reshape({-1, all.size(2)}), weight_.value().t());
     return of_all_ranks(own).view({all.size(0), all.size(1), weight_.spec().shape[0]});
   }

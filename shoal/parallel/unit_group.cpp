@@ -16,6 +16,16 @@ std::string joined_name(const std::vector<model::UnitWeights*>& units) {
 
 }  // namespace
 
+at::Tensor part_of(const at::Tensor& whole, const Piece& piece) {
+  std::vector<at::Tensor> parts;
+  for (const model::Box& box : piece.spec->parts) {
+    const at::Tensor rows = whole.narrow(0, box.first_row, box.rows);
+    parts.push_back(
+        (whole.dim() == 1 ? rows : rows.narrow(1, box.first_column, box.columns)).reshape({-1}));
+  }
+  return (parts.empty() ? whole.reshape({-1}) : at::cat(parts)).narrow(0, piece.first, piece.count);
+}
+
 UnitGroup::UnitGroup(std::vector<model::UnitWeights*> units,
                      const DataRanks& ranks,
                      const Policy& policy,

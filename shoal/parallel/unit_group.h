@@ -51,6 +51,9 @@ struct Piece {
   int64_t offset = 0;  // in the shard
 };
 
+// The elements of a piece, from the whole logical tensor.
+at::Tensor part_of(const at::Tensor& whole, const Piece& piece);
+
 enum class Direction { kForward, kBackward };
 
 class UnitGroup {

@@ -145,18 +145,6 @@ void check_batch(const RunConfig& config, int64_t data_ranks, Problems& found) {
        .hint = format("write a batch of {} or more, or use tp and pp instead", data_ranks)});
 }
 
-void check_start(const RunConfig& config, int ranks, Problems& found) {
-  const std::string& from = config.train.init_from;
-  if (from == config::kFromScratch || from == config::kFromResume) return;
-  const ParallelConfig& parallel = config.parallel;
-  if (parallel.tp == 1 && parallel.pp == 1 && !divides_weights(parallel, ranks)) return;
-  found.push_back({.where = "train.init_from",
-                   .what = format("{}: weights of others are read only where each rank has whole "
-                                  "weights",
-                                  from),
-                   .hint = "write `sharding: no_shard` with a tp and pp of 1"});
-}
-
 }  // namespace
 
 Problems why_not(const RunConfig& config, int ranks) {
@@ -170,7 +158,6 @@ Problems why_not(const RunConfig& config, int ranks) {
   check_schedule(parallel, found);
   check_optimizer(config, ranks, found);
   check_batch(config, data_ranks, found);
-  check_start(config, ranks, found);
   const bool pipeline_is_wrong =
       std::any_of(found.begin(), found.end(),
                   [](const Problem& problem) { return problem.where.starts_with("parallel."); });

@@ -90,11 +90,7 @@ Trainer::Trainer(config::RunConfig config, fs::path directory, comm::World& worl
   model::Materials materials = materials_of(config_.train.precision, device_, config_.run.seed);
   materials.new_values = !foreign && !newest;
   model_ = std::make_unique<parallel::ParallelModel>(config_, ranks_, materials);
-  if (foreign) {
-    model_->open();
-    checkpoint::load_hugging_face(from, *model_);
-    model_->changed();
-  }
+  if (foreign) checkpoint::load_hugging_face(from, *model_);
   optimizer_ = std::make_unique<optim::Optimizer>(config_.optimizer, model_->flat_units(),
                                                   model_->sum_over_ranks());
   if (config_.train.precision == config::Precision::kFp16)

@@ -15,18 +15,6 @@ namespace {
 using parallel::ParallelModel;
 using parallel::Ranks;
 
-// What this rank holds of a logical tensor, in the order of its elements.
-at::Tensor held_part(const at::Tensor& whole, const model::WeightSpec& spec) {
-  if (spec.parts.empty()) return whole.reshape({-1});
-  std::vector<at::Tensor> parts;
-  for (const model::Box& box : spec.parts) {
-    const at::Tensor rows = whole.narrow(0, box.first_row, box.rows);
-    parts.push_back(
-        (whole.dim() == 1 ? rows : rows.narrow(1, box.first_column, box.columns)).reshape({-1}));
-  }
-  return at::cat(parts);
-}
-
 double largest(const at::Tensor& x) { return x.numel() == 0 ? 0 : x.abs().max().item<double>(); }
 
 enum class What { kInitial, kGradient, kWeight };
@@ -95,7 +83,7 @@ class Pieces {
       const auto& [piece, group] = it->second;
       const at::Tensor& from = what == What::kGradient ? group->shard_gradient() : group->shard();
       const at::Tensor mine = from.narrow(0, piece.offset, piece.count);
-      const at::Tensor theirs = held_part(whole, *piece.spec).narrow(0, piece.first, piece.count);
+      const at::Tensor theirs = parallel::part_of(whole, piece);
       const double difference = largest(mine.to(at::kDouble) - theirs.to(at::kDouble));
       worst = std::isnan(difference) ? difference : std::max(worst, difference);
     }

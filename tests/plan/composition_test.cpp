@@ -117,12 +117,6 @@ TEST(Composition, EveryDataParallelRankNeedsASample) {
   EXPECT_THAT(problems(6, {"parallel.tp=2", "parallel.pp=3", "train.batch=1"}), IsEmpty());
 }
 
-TEST(Composition, WeightsOfOthersNeedWholeOnes) {
-  EXPECT_THAT(problems(2, {"train.init_from=gpt2", "parallel.sharding=no_shard"}), IsEmpty());
-  EXPECT_THAT(problems(2, {"train.init_from=gpt2"}),
-              ElementsAre(refusal("train.init_from", "gpt2: weights of others")));
-}
-
 TEST(Composition, AllReasonsAreToldAtOnce) {
   const Sets sets = {"parallel.cp=2",       "parallel.sharding=hybrid_shard",
                      "parallel.chunks=2",   "parallel.tp=2",

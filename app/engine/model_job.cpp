@@ -1,0 +1,69 @@
+#include "app/engine/model_job.h"
+
+#include <string_view>
+
+#include "shoal/core/error.h"
+#include "shoal/plan/layout.h"
+
+namespace shoal::app {
+namespace {
+
+// Everything else is said by the model's files, or is for training.
+bool concerns_a_model(std::string_view set) {
+  return set.starts_with("parallel.") || set.starts_with("comm.") || set.starts_with("log.") ||
+         set.starts_with("train.threads=");
+}
+
+std::vector<std::string> sets_of(const LayoutChoice& choice) {
+  std::vector<std::string> sets = choice.sets;
+  for (const std::string& set : sets) {
+    if (!concerns_a_model(set))
+      throw UsageError(
+          format("--set {}: only parallel, comm, log and train.threads can be set here; what the "
+                 "model is, its files say",
+                 set));
+  }
+  if (choice.layout) {
+    const std::vector<std::string> more = sets_in_layout(*choice.layout);
+    sets.insert(sets.end(), more.begin(), more.end());
+  }
+  return sets;
+}
+
+}  // namespace
+
+void add_layout_choice(Arguments& command, LayoutChoice& choice) {
+  command.option("--layout", choice.layout,
+                 "under a launcher, how the model is spread over the ranks: tp=2,pp=2; sharded "
+                 "without it",
+                 {.shown = "KEY=VALUE,..."});
+  command.option("--set", choice.sets, "one key of sections parallel, comm, log or train.threads",
+                 {.shown = "KEY=VALUE"});
+}
+
+ModelJob::ModelJob(const std::string& path, const LayoutChoice& choice)
+    : job_(start_job(std::nullopt, sets_of(choice))) {
+  if (job_.me.world_size == 1) {
+    model_ = open_model(path);
+    return;
+  }
+  set_threads(job_);
+  world_ = comm::World::join(job_.me, job_.environment, comm::world_options(job_.config.comm));
+  ranks_ = std::make_unique<parallel::Ranks>(
+      *world_, plan::mesh_of(job_.config.parallel, job_.me.world_size));
+  model_ = open_model(path, {job_.config, *ranks_});
+}
+
+void ModelJob::refuse_standard_input() const {
+  if (world_)
+    throw UsageError(
+        "standard input comes to one rank only: under a launcher name a file, or a --prompt");
+}
+
+void ModelJob::leave() {
+  model_ = {};  // its groups would keep the others' connections to rank 0
+  ranks_.reset();
+  if (world_) world_->leave();
+}
+
+}  // namespace shoal::app

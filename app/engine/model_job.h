@@ -1,0 +1,53 @@
+// model_job.h -- a model that a command asks: in this process, or spread over the ranks of a job.
+//
+//   const ModelJob job("gpt2", {"parallel.tp=2"});
+//   const generate::Generator generator(job.model().scorer(), tokenizer);
+//   if (job.speaks()) std::cout << ...
+//
+// Under a launcher all ranks run the same command and get the same answers; rank 0 prints them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shoal/comm/world.h"
+#include "shoal/parallel/ranks.h"
+
+#include "app/arguments.h"
+#include "app/engine/job.h"
+#include "app/engine/open_model.h"
+
+namespace shoal::app {
+
+// --layout and --set, as commands that ask a model have them.
+struct LayoutChoice {
+  std::optional<std::string> layout;
+  std::vector<std::string> sets;
+};
+
+void add_layout_choice(Arguments& command, LayoutChoice& choice);
+
+class ModelJob {
+ public:
+  // UsageError when path or layout are wrong. Collective.
+  ModelJob(const std::string& path, const LayoutChoice& choice);
+  ModelJob(const ModelJob&) = delete;
+  ModelJob& operator=(const ModelJob&) = delete;
+
+  [[nodiscard]] const OpenedModel& model() const { return model_; }
+  [[nodiscard]] bool speaks() const { return job_.speaks(); }
+  // What comes in on standard input comes to one rank only: UsageError, where there are several.
+  void refuse_standard_input() const;
+  // When all is done: the model is gone after. Collective.
+  void leave();
+
+ private:
+  Job job_;
+  std::unique_ptr<comm::World> world_;  // nullptr: this process is alone
+  std::unique_ptr<parallel::Ranks> ranks_;
+  OpenedModel model_;
+};
+
+}  // namespace shoal::app
