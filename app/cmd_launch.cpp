@@ -58,7 +58,10 @@ int run_launch(const std::vector<std::string>& arguments) {
   request.command = program_of({dashes + 1, arguments.end()});
   request.output = output.value_or("");
   request.job = cluster::Environment::of_this_process().get("SHOAL_JOB");
-  return launch_ranks(request, std::chrono::seconds(grace_seconds));
+  const std::vector<cluster::Program> programs = cluster::programs_of_host(request);
+  if (output) make_output_directory(*output);
+  return launch_ranks(programs, {.first_rank = request.host * request.ranks,
+                                 .grace = std::chrono::seconds(grace_seconds)});
 }
 
 }  // namespace shoal::app

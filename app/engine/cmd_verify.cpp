@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <iostream>
 
+#include "shoal/cluster/launch.h"
 #include "shoal/comm/world.h"
 #include "shoal/config/load.h"
 #include "shoal/core/error.h"
@@ -80,7 +81,7 @@ int launch_verification(const Words& words, int ranks, const std::vector<std::st
       .command = {std::filesystem::read_symlink("/proc/self/exe").string(), "verify"},
       .ranks = ranks};
   request.command.insert(request.command.end(), arguments.begin(), arguments.end());
-  return launch_ranks(request);
+  return launch_ranks(cluster::programs_of_host(request));
 }
 
 std::string described(const config::ParallelConfig& parallel, int ranks) {
