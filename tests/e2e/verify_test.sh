@@ -8,7 +8,7 @@ export OMP_NUM_THREADS=1
 cat >"$scratch/small.yaml" <<'YAML'
 model: {layers: 3, width: 24, heads: 3, hidden: 41, context: 19, vocab_size: 251}
 optimizer: {lr: 0.01}
-train: {batch: 7, micro_batch: 2}
+train: {batch: 7, micro_batch: 2, threads: 1}
 YAML
 verify() { "$shoal" verify "$scratch/small.yaml" "$@"; }
 
