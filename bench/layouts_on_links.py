@@ -27,7 +27,7 @@ WARM_UP = 2
 COMMON = {"run.name": "bench", "train.eval_every": 0, "train.save_every": 0, "train.threads": 1, "model.context": 64}
 CASES = {
     "prefetch": {"link": "1gbit", "ranks": 1,
-                 "model": {"model.layers": 6, "model.heads": 8, "model.width": 512, "train.batch": 12, "parallel.sharding": "full_shard"},
+                 "model": {"model.layers": 12, "model.heads": 6, "model.width": 384, "train.batch": 22, "parallel.sharding": "full_shard"},
                  "of": {"parallel.prefetch": 1}, "by": {"parallel.prefetch": 0}},
     "hybrid": {"link": "100mbit", "ranks": 2,
                "model": {"model.layers": 4, "model.heads": 4, "model.width": 256, "train.batch": 8},

@@ -98,6 +98,13 @@ inline Grid three_ranks() {
                .sgd = true,
                .sets = {"parallel.sharding=shard_grad_op", "train.micro_batch=1",
                         "parallel.grad_sync=batch"}},
+              {.sets = {"parallel.pp=3", "train.micro_batch=2"}},
+              {.llama = true,
+               .sgd = true,
+               .sets = {"parallel.pp=3", "train.micro_batch=1", "parallel.schedule=gpipe",
+                        "train.recompute=selective"}},
+              {.sgd = true, .sets = {"parallel.tp=3", "train.recompute=full"}},
+              {.llama = true, .sets = {"parallel.tp=3", "model.kv_heads=1", "train.micro_batch=3"}},
           }};
 }
 
@@ -112,6 +119,22 @@ inline Grid four_ranks() {
           {.sets = {"parallel.dp_replicate=2", "parallel.sharding=optimizer",
                     "train.micro_batch=1"}},
           {.llama = true, .sgd = true, .sets = {"parallel.sharding=full_shard"}},
+          {.sgd = true, .sets = {"parallel.pp=4", "train.micro_batch=1", "train.recompute=full"}},
+          {.sets = {"parallel.pp=2", "parallel.sharding=full_shard", "train.micro_batch=1"}},
+          {.llama = true,
+           .sgd = true,
+           .sets = {"parallel.pp=2", "parallel.sharding=optimizer", "train.micro_batch=2",
+                    "parallel.schedule=gpipe"}},
+          {.sets = {"parallel.pp=2", "parallel.sharding=no_shard", "train.micro_batch=2"}},
+          {.llama = true,
+           .sgd = true,
+           .sets = {"parallel.pp=2", "parallel.dp_replicate=2", "train.micro_batch=2",
+                    "model.dropout=0.1"}},
+          {.llama = true,
+           .sets = {"parallel.sharding=optimizer", "train.micro_batch=1",
+                    "model.vocab_size=50257"}},
+          {.sgd = true,
+           .sets = {"parallel.tp=4", "model.vocab_size=50257", "model.heads=6", "train.batch=3"}},
       }};
 }
 
@@ -188,6 +211,21 @@ inline Grid eight_ranks() {
 inline std::vector<Grid> all_grids() {
   return {two_ranks(), three_ranks(), four_ranks(), four_ranks_of_two_kinds(),
           six_ranks(), eight_ranks()};
+}
+
+// A layout of each kind, for precisions in which round-off shows.
+inline Grid one_of_each_kind() {
+  return {
+      4,
+      {
+          {.sgd = true, .sets = {"parallel.sharding=no_shard", "train.micro_batch=1"}},
+          {.llama = true, .sets = {"parallel.sharding=full_shard"}},
+          {.sets = {"parallel.dp_replicate=2", "parallel.sharding=hybrid_shard"}},
+          {.llama = true, .sgd = true, .sets = {"parallel.tp=2", "parallel.sharding=optimizer"}},
+          {.sgd = true,
+           .sets = {"parallel.pp=2", "parallel.sharding=shard_grad_op", "train.micro_batch=2"}},
+          {.llama = true, .sets = {"parallel.tp=2", "parallel.pp=2", "train.micro_batch=2"}},
+      }};
 }
 
 }  // namespace shoal::tests

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "shoal/verify/agreement.h"
+#include "shoal/verify/tolerance.h"
 
 #include "tests/parallel/grid_cases.h"
 #include "tests/support/run_ranks.h"
@@ -45,6 +46,38 @@ void run_cases(const Grid& grid) {
       },
       {.environment = {{"OMP_NUM_THREADS", "1"}}});
 }
+
+// With the tolerances of verify/tolerance.h, which the precision makes.
+void run_in(const char* precision) {
+  Grid grid = tests::one_of_each_kind();
+  for (Case& c : grid.cases) c.sets.push_back(std::string("train.precision=") + precision);
+  tests::run_ranks(grid.ranks,
+                   [&](const cluster::Membership& me, const cluster::Environment& environment) {
+                     const auto world = comm::World::join(
+                         me, environment,
+                         {.backend = config::Backend::kGloo, .deadline = 60s, .rendezvous = 60s});
+                     for (const Case& c : grid.cases) {
+                       SCOPED_TRACE(name_of(c));
+                       const config::RunConfig config = config_of(c, grid.ranks);
+                       const Agreement found = compare_with_one_rank(config, *world, {.steps = 5});
+                       const Tolerance allowed = tolerance_of(config, found);
+                       const TensorDifference worst = found.worst();
+                       if (me.rank == 0)
+                         std::printf(
+                             "loss %.1e of %.1e gradient %.1e of %.1e weight %.1e of %.1e  %s\n",
+                             found.loss, allowed.loss, worst.gradient, allowed.gradient,
+                             worst.weight, allowed.weight, name_of(c).c_str());
+                       std::fflush(stdout);
+                       EXPECT_THAT(outside(found, allowed), ::testing::IsEmpty());
+                     }
+                     world->leave();
+                   },
+                   {.environment = {{"OMP_NUM_THREADS", "1"}}});
+}
+
+TEST(Grid, InSinglePrecision) { run_in("fp32"); }
+
+TEST(Grid, InHalfPrecision) { run_in("bf16"); }
 
 TEST(Grid, TwoRanks) { run_cases(tests::two_ranks()); }
 
