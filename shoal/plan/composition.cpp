@@ -135,6 +135,17 @@ void check_optimizer(const RunConfig& config, int ranks, Problems& found) {
   }
 }
 
+// Gradients are added up in fp32; weights and activations go from rank to rank as they are.
+void check_precision(const RunConfig& config, int ranks, Problems& found) {
+  const ParallelConfig& parallel = config.parallel;
+  const bool sent = divides_weights(parallel, ranks) || parallel.tp > 1 || parallel.pp > 1;
+  if (config.train.precision != config::Precision::kFp16 || !sent) return;
+  found.push_back({.where = "train.precision",
+                   .what = "fp16 is not sent between ranks, but this layout divides weights or "
+                           "hands on activations",
+                   .hint = "write `precision: bf16`, or `sharding: no_shard` with tp and pp of 1"});
+}
+
 void check_batch(const RunConfig& config, int64_t data_ranks, Problems& found) {
   if (config.train.batch >= data_ranks) return;
   found.push_back(
@@ -157,6 +168,7 @@ Problems why_not(const RunConfig& config, int ranks) {
   check_chunks(parallel, found);
   check_schedule(parallel, found);
   check_optimizer(config, ranks, found);
+  check_precision(config, ranks, found);
   check_batch(config, data_ranks, found);
   const bool pipeline_is_wrong =
       std::any_of(found.begin(), found.end(),

@@ -30,7 +30,7 @@ at::Tensor Side::gradients_of(int64_t step) {
   train::Batch batch = train::batch_of(
       tokens, model_.decoder(),
       {.passes = plan::passes_of_step(config_.train.batch, static_cast<int64_t>(ranks),
-                                       config_.train.micro_batch),
+                                      config_.train.micro_batch),
        .separate_documents = config_.data.separate_documents});
   batch.share_step_of(train::targets_of_step(batch, ranks_));
   loss_ = model_.forward_backward(batch.passes);

@@ -47,7 +47,7 @@ expect_exit 2 verify --layout pp=7,chunks=2,cp=2
 expect_text "$scratch/err" 'cannot be run on 14 ranks \(3 problems\)'
 expect_text "$scratch/err" 'sequences cannot be split over ranks yet'
 expect_text "$scratch/err" '3 blocks do not fill 14 stages'
-expect_text "$scratch/err" 'write `schedule: interleaved`'
+expect_text "$scratch/err" 'write .schedule: interleaved.'
 refuse_text "$scratch/err" 'launch:'
 expect_exit 2 verify --layout tp=4
 expect_text "$scratch/err" 'model.heads = 3 is less than parallel.tp = 4'

@@ -59,6 +59,13 @@ TEST(Composition, HybridNeedsCopies) {
               ElementsAre(refusal("parallel.sharding", "dp_replicate is 1")));
 }
 
+TEST(Composition, HalfPrecisionWithAScalerStaysOnItsRank) {
+  EXPECT_THAT(problems(2, {"train.precision=fp16", "parallel.sharding=no_shard"}), IsEmpty());
+  for (const char* cut : {"parallel.sharding=full_shard", "parallel.tp=2", "parallel.pp=2"})
+    EXPECT_THAT(problems(2, {"train.precision=fp16", cut}),
+                ElementsAre(refusal("train.precision", "fp16 is not sent between ranks")));
+}
+
 TEST(Composition, StagesNeedSomethingToDo) {
   EXPECT_THAT(problems(7, {"parallel.pp=7", "model.layers=5"}), IsEmpty());
   EXPECT_THAT(problems(7, {"parallel.pp=7", "model.layers=4"}),
