@@ -6,7 +6,8 @@
     bench/train_beside_pytorch.py --job small --text small.txt --scratch /tmp/beside-small [--precision bf16]
 
 A round is --steps steps of each, after ten that do not count: the seconds of PyTorch's by the seconds of ours, median of the
-ratios with quartiles. Starts are measured apart, from exec to the end of the first step, new processes in turn. Both have the
+ratios with quartiles. With --ranks 2 ours are two processes of half the threads each.
+Starts are measured apart, from exec to the end of the first step, new processes in turn. Both have the
 same number of threads. Ends with lines NAME VALUE.
 """
 import argparse
@@ -48,8 +49,10 @@ class Ours:
         """Its rows, one per step."""
         shutil.rmtree(self.options.scratch / "runs", ignore_errors=True)
         sets = [f"data.sources=[{self.options.scratch / 'tokens'}]", "run.name=bench", f"train.steps={steps}", "train.eval_every=0",
-                "train.save_every=0", f"train.threads={self.options.threads}", f"train.precision={self.options.precision}"]
-        self.run("train", ROOT / "configs" / self.job["config"], *(word for text in sets for word in ("--set", text)))
+                "train.save_every=0", f"train.threads={self.options.threads // self.options.ranks}",
+                f"train.precision={self.options.precision}", "parallel.sharding=no_shard"]
+        launch = ("launch", "--ranks", self.options.ranks, "--") if self.options.ranks > 1 else ()
+        self.run(*launch, "train", ROOT / "configs" / self.job["config"], *(word for text in sets for word in ("--set", text)))
         with (self.options.scratch / "runs" / "bench" / "metrics.csv").open() as file:
             return list(csv.DictReader(file))
 
@@ -108,6 +111,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
     parser.add_argument("--precision", choices=("fp32", "bf16"), default="fp32", help="bf16: PyTorch's is autocast")
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--ranks", type=int, default=1, help="of ours, which divide the threads")
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--starts", type=int, default=5)
