@@ -6,7 +6,6 @@
 #include <ATen/ATen.h>
 
 #include "shoal/checkpoint/held_boxes.h"
-#include "shoal/checkpoint/spread_weights.h"
 #include "shoal/checkpoint/tensor_bytes.h"
 #include "shoal/comm/texts.h"
 #include "shoal/core/error.h"
@@ -182,9 +181,12 @@ void load_weights(const state::Checkpoint& checkpoint, const model::Decoder& dec
 }
 
 void load_weights(const state::Checkpoint& checkpoint, parallel::ParallelModel& model) {
-  set_weights(model, [&](const model::WeightSpec& spec, const at::Tensor& whole) {
-    read_into(checkpoint, weight_name(spec), whole);
-  });
+  const at::NoGradGuard no_grad;
+  for (const parallel::HeldPiece& held : model.pieces())
+    read_piece(checkpoint,
+               {weight_name(*held.piece.spec),
+                held.group->shard().narrow(0, held.piece.offset, held.piece.count), &held});
+  model.changed();
 }
 
 }  // namespace shoal::checkpoint

@@ -8,14 +8,12 @@
 
 #include "shoal/core/error.h"
 #include "shoal/core/random.h"
+#include "shoal/plan/parameters.h"
 
 namespace shoal::model {
 namespace {
 
-// 64 bytes in the narrowest type: every weight begins where vector units like it.
-constexpr int64_t kAlignment = 32;
-
-int64_t aligned(int64_t elements) { return (elements + kAlignment - 1) / kAlignment * kAlignment; }
+using plan::aligned;
 
 int64_t elements_of(const std::vector<int64_t>& shape) {
   return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());

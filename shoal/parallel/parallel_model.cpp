@@ -8,43 +8,23 @@
 #include "shoal/parallel/tensor_builder.h"
 #include "shoal/parallel/tensor_gradients.h"
 #include "shoal/plan/layout.h"
+#include "shoal/plan/parameters.h"
+#include "shoal/plan/sharding.h"
 #include "shoal/plan/stages.h"
 #include "shoal/plan/unit_groups.h"
 
 namespace shoal::parallel {
 namespace {
 
-using config::GradSync;
-using config::ParallelConfig;
-using config::Sharding;
 using config::UnitKind;
 using plan::Axis;
+using plan::kTiedMatrix;
 
-constexpr const char* kTiedMatrix = "embedding.tokens.weight";
 constexpr int kTiedTag = comm::Group::kMaxTag;  // no micro-batch has it
 
-bool is_sharded(const ParallelConfig& parallel) { return parallel.sharding != Sharding::kNoShard; }
-
 // The axes whose ranks hold different weights, or different shards of them.
-plan::AxisSet weight_axes(const ParallelConfig& parallel) {
-  const plan::AxisSet cut = {Axis::kPp, Axis::kTp};
-  return is_sharded(parallel) ? cut.with(Axis::kDpShard) : cut;
-}
-
-DataRanks data_ranks(const ParallelConfig& parallel, Ranks& ranks) {
-  if (!is_sharded(parallel)) return {ranks.along({}), ranks.along(kDataAxes)};
-  return {ranks.along(Axis::kDpShard), ranks.along(Axis::kDpReplicate)};
-}
-
-Policy policy_of(const ParallelConfig& parallel) {
-  const bool weights_whole =
-      parallel.sharding == Sharding::kNoShard || parallel.sharding == Sharding::kOptimizer;
-  return {.keep_weights = weights_whole,
-          .reshard_after_forward =
-              parallel.sharding != Sharding::kShardGradOp && parallel.reshard_after_forward,
-          .keep_gradients = parallel.grad_sync == GradSync::kAuto
-                                ? weights_whole
-                                : parallel.grad_sync == GradSync::kBatch};
+plan::AxisSet weight_axes(const config::ParallelConfig& parallel) {
+  return plan::shard_axes(parallel).with(Axis::kPp).with(Axis::kTp);
 }
 
 // Ranges of a shard that are treated alike; what lies between weights goes with the one before.
@@ -117,19 +97,6 @@ bool ParallelModel::tied_over_stages() const {
   return config_.model.tied && pipeline_ranks_.size() > 1;
 }
 
-Policy ParallelModel::policy_for(const model::Part& part,
-                                 const std::vector<size_t>& group,
-                                 const model::Decoder& decoder) const {
-  Policy policy = policy_of(config_.parallel);
-  for (const size_t unit : group) {
-    const UnitKind kind = decoder.units()[unit]->kind();
-    policy.reduce_at_end |=
-        tied_over_stages() && ((part.embedding && kind == UnitKind::kEmbedding) ||
-                               (part.head && kind == UnitKind::kHead));
-  }
-  return policy;
-}
-
 void ParallelModel::add_stage(const model::Part& part) {
   decoders_.push_back(std::make_unique<model::Decoder>(config_.model, *builder_, part));
   model::Decoder& decoder = *decoders_.back();
@@ -139,13 +106,18 @@ void ParallelModel::add_stage(const model::Part& part) {
     sizes.push_back({unit->kind(), unit->weights().elements()});
   const bool tied_here = config_.model.tied && part.embedding && part.head;
   const auto groups = plan::group_units(sizes, config_.parallel, tied_here);
-  const DataRanks data = data_ranks(config_.parallel, ranks_);
+  const DataRanks data{ranks_.along(plan::shard_axes(config_.parallel)),
+                       ranks_.along(plan::replica_axes(config_.parallel))};
   std::vector<std::unique_ptr<UnitGroup>> tensors;
   for (const std::vector<size_t>& members : groups) {
     std::vector<model::UnitWeights*> units;
-    for (const size_t member : members) units.push_back(&decoder.units()[member]->weights());
-    tensors.push_back(
-        std::make_unique<UnitGroup>(units, data, policy_for(part, members, decoder), materials_));
+    std::vector<UnitKind> kinds;
+    for (const size_t member : members) {
+      units.push_back(&decoder.units()[member]->weights());
+      kinds.push_back(decoder.units()[member]->kind());
+    }
+    tensors.push_back(std::make_unique<UnitGroup>(
+        units, data, plan::sharding_policy(config_, kinds, data.shards.size()), materials_));
   }
   stages_.push_back(std::make_unique<Stage>(
       decoder, groups, std::move(tensors),

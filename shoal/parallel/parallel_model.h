@@ -75,9 +75,6 @@ class ParallelModel {
   [[nodiscard]] at::Tensor activations_of(const model::Pass& pass) const;
   // What the last unit gives: room for it.
   [[nodiscard]] at::Tensor room_for_result(const model::Pass& pass) const;
-  [[nodiscard]] Policy policy_for(const model::Part& part,
-                                  const std::vector<size_t>& group,
-                                  const model::Decoder& decoder) const;
   // Whether both ends of the pipeline have a copy of the embedding's matrix.
   [[nodiscard]] bool tied_over_stages() const;
   void complete_gradients_of(model::UnitWeights& unit);

@@ -14,6 +14,7 @@
 #include "shoal/comm/group.h"
 #include "shoal/comm/world.h"
 #include "shoal/plan/mesh.h"
+#include "shoal/plan/sharding.h"
 
 namespace shoal::parallel {
 
@@ -41,9 +42,8 @@ class Ranks {
   std::vector<std::pair<plan::AxisSet, comm::Group>> groups_;
 };
 
-// The axes whose ranks have other samples, and all that have another share of a step's loss.
-constexpr plan::AxisSet kDataAxes = {plan::Axis::kDpReplicate, plan::Axis::kDpShard};
-constexpr plan::AxisSet kLossAxes = {plan::Axis::kDpReplicate, plan::Axis::kDpShard,
-                                     plan::Axis::kPp};
+using plan::kDataAxes;
+// Those whose ranks have another share of a step's loss.
+constexpr plan::AxisSet kLossAxes = kDataAxes.with(plan::Axis::kPp);
 
 }  // namespace shoal::parallel

@@ -39,8 +39,8 @@ UnitGroup::UnitGroup(std::vector<model::UnitWeights*> units,
   for (const model::UnitWeights* unit : units_) all += unit->elements();
   elements_ = (all + ranks_.shards.size() - 1) / ranks_.shards.size();
   first_ = elements_ * ranks_.shards.rank();
-  if (alone()) policy_.keep_weights = true;
-  if (alone() || policy_.reduce_at_end) policy_.keep_gradients = true;
+  SHOAL_CHECK(!alone() || (policy_.keep_weights && policy_.keep_gradients),
+              "{}: a rank alone has everything whole", name_);
 
   const auto options = at::TensorOptions().device(materials_.device);
   if (policy_.keep_weights) {

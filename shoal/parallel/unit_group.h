@@ -27,15 +27,11 @@
 #include "shoal/comm/group.h"
 #include "shoal/model/weights.h"
 #include "shoal/optim/optimizer.h"
+#include "shoal/plan/sharding.h"
 
 namespace shoal::parallel {
 
-struct Policy {
-  bool keep_weights = false;          // whole, always
-  bool reshard_after_forward = true;  // else whole until the backward pass is over
-  bool keep_gradients = false;        // whole until the last micro-batch: one reduction a step
-  bool reduce_at_end = false;  // not before all stages are done: it needs another stage's gradient
-};
+using Policy = plan::ShardingPolicy;
 
 struct DataRanks {
   comm::Group shards;

@@ -45,7 +45,7 @@ class GroupTide {
   [[nodiscard]] const GroupWork& work() const { return work_; }
 
   void open() {
-    if (open_ || work_.keep_weights) return;
+    if (open_ || work_.policy.keep_weights) return;
     tide_.weights(work_.whole * bytes_.compute);
     open_ = true;
   }
@@ -64,7 +64,7 @@ class GroupTide {
   }
 
   void reduce(bool last) {
-    if (alone_ || (work_.keep_gradients && !last)) return;
+    if (alone_ || (work_.policy.keep_gradients && !last)) return;
     reducing_ = true;
     if (reduced_before_) tide_.gradients(work_.shard * bytes_.gradient);
   }
@@ -137,14 +137,14 @@ class StageTide {
       tide_.activations(-unit.inside - unit.output);
       if (!is_first(i)) continue;
       group(i).close(Op::kBackward);
-      if (!group(i).work().reduce_at_end) reduce(group_of_[i], last);
+      if (!group(i).work().policy.reduce_at_end) reduce(group_of_[i], last);
     }
     if (!stage_.stage.embedding) tide_.activations(-first_time(micro_batch).output);
   }
 
   void complete() {
     for (size_t g = 0; g < groups_.size(); ++g) {
-      if (!groups_[g].work().reduce_at_end) continue;
+      if (!groups_[g].work().policy.reduce_at_end) continue;
       const int64_t theirs = tied_gradient(groups_[g].work());
       tide_.gradients(theirs);
       reduce(g, /*last=*/true);
@@ -223,7 +223,7 @@ Memory state_of(const RunConfig& config, const RankWork& work) {
   Memory state;
   for (const StageWork& stage : work.stages) {
     for (const GroupWork& group : stage.groups) {
-      state.weights += (group.keep_weights ? group.whole : group.shard) * work.bytes.compute;
+      state.weights += (group.policy.keep_weights ? group.whole : group.shard) * work.bytes.compute;
       state.gradients += group.shard * work.bytes.gradient;
       state.optimizer += means * group.shard * work.bytes.gradient;
       if (work.bytes.compute < work.bytes.gradient)

@@ -143,8 +143,6 @@ UnitParameters head_of(const ModelConfig& model, bool embedding_here, const Tens
   return unit.take();
 }
 
-int64_t aligned(int64_t elements) { return (elements + kAlignment - 1) / kAlignment * kAlignment; }
-
 }  // namespace
 
 int64_t Parameter::elements() const {

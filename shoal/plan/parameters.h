@@ -44,7 +44,11 @@ struct UnitParameters {
   [[nodiscard]] int64_t elements() const;
 };
 
+// 64 bytes in the narrowest type: every weight begins where vector units like it.
 constexpr int64_t kAlignment = 32;  // elements
+constexpr int64_t aligned(int64_t elements) {
+  return (elements + kAlignment - 1) / kAlignment * kAlignment;
+}
 // Of the embedding, and of a head that is tied to it.
 constexpr const char* kTiedMatrix = "embedding.tokens.weight";
 

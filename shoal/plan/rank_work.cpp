@@ -10,10 +10,8 @@
 namespace shoal::plan {
 namespace {
 
-using config::GradSync;
 using config::ParallelConfig;
 using config::RunConfig;
-using config::Sharding;
 using config::UnitKind;
 
 ElementBytes bytes_of(config::Precision precision) {
@@ -34,37 +32,18 @@ ElementBytes bytes_of(config::Precision precision) {
 // are more of them than sequences one is run again without counting.
 std::vector<int64_t> rows_of_passes(const config::TrainConfig& train, const Mesh& mesh, int rank) {
   const auto batch = static_cast<uint64_t>(train.batch);
-  const auto ranks = static_cast<uint64_t>(mesh.size(kSampleAxes));
-  const auto place = static_cast<uint64_t>(mesh.position(rank, kSampleAxes));
+  const auto ranks = static_cast<uint64_t>(mesh.size(kDataAxes));
+  const auto place = static_cast<uint64_t>(mesh.position(rank, kDataAxes));
   const uint64_t rows =
       even_part_begin(batch, place + 1, ranks) - even_part_begin(batch, place, ranks);
-  const uint64_t most = (batch + ranks - 1) / ranks;
-  const auto at_once = static_cast<uint64_t>(train.micro_batch.value_or(train.batch));
-  const uint64_t passes = (most + at_once - 1) / at_once;
+  const auto passes =
+      static_cast<uint64_t>(passes_of_step(train.batch, mesh.size(kDataAxes), train.micro_batch));
   std::vector<int64_t> of_each;
   for (uint64_t i = 0; i < passes; ++i)
     of_each.push_back(
         std::max<int64_t>(1, static_cast<int64_t>(even_part_begin(rows, i + 1, passes)) -
                                  static_cast<int64_t>(even_part_begin(rows, i, passes))));
   return of_each;
-}
-
-bool keeps_weights(const ParallelConfig& parallel) {
-  return parallel.sharding == Sharding::kNoShard || parallel.sharding == Sharding::kOptimizer;
-}
-
-bool keeps_gradients(const ParallelConfig& parallel) {
-  return parallel.grad_sync == GradSync::kAuto ? keeps_weights(parallel)
-                                               : parallel.grad_sync == GradSync::kBatch;
-}
-
-bool reshards(const ParallelConfig& parallel) {
-  return parallel.sharding != Sharding::kShardGradOp && parallel.reshard_after_forward;
-}
-
-// A matrix that the ends of a pipeline both have is complete when both ends are done with it.
-bool waits_for_other_stage(const RunConfig& config, const UnitParameters& unit) {
-  return config.model.tied && config.parallel.pp > 1 && unit.kind != UnitKind::kBlock;
 }
 
 std::vector<GroupWork> groups_of(const RunConfig& config, const StageWork& stage, int shards) {
@@ -77,17 +56,17 @@ std::vector<GroupWork> groups_of(const RunConfig& config, const StageWork& stage
     int64_t all = 0;
     // With one stage the backward pass begins where the forward pass ended.
     bool stays = false;
+    std::vector<UnitKind> kinds;
     for (const size_t unit : units) {
       all += sizes[unit].parameters;
-      group.reduce_at_end |= waits_for_other_stage(config, stage.units[unit]);
+      kinds.push_back(sizes[unit].kind);
       stays |= config.parallel.pp == 1 && unit + 1 == sizes.size();
     }
     group.units = std::move(units);
     group.shard = (all + shards - 1) / shards;
     group.whole = group.shard * shards;
-    group.keep_weights = shards == 1 || keeps_weights(config.parallel);
-    group.open_between = stays || !reshards(config.parallel);
-    group.keep_gradients = shards == 1 || group.reduce_at_end || keeps_gradients(config.parallel);
+    group.policy = sharding_policy(config, kinds, shards);
+    group.open_between = stays || !group.policy.reshard_after_forward;
     groups.push_back(std::move(group));
   }
   return groups;
@@ -109,11 +88,10 @@ RankWork work_of(const RunConfig& config, const Mesh& mesh, int rank) {
   const ParallelConfig& parallel = config.parallel;
   if (parallel.cp > 1)
     throw UsageError(format("parallel.cp is {}: a split sequence is not counted yet", parallel.cp));
-  const bool sharded = parallel.sharding != Sharding::kNoShard;
   RankWork work{.rows = rows_of_passes(config.train, mesh, rank),
                 .bytes = bytes_of(config.train.precision),
-                .shards = sharded ? AxisSet(Axis::kDpShard) : AxisSet(),
-                .replicas = sharded ? AxisSet(Axis::kDpReplicate) : kSampleAxes};
+                .shards = shard_axes(parallel),
+                .replicas = replica_axes(parallel)};
   const auto micro_batches = static_cast<int>(work.micro_batches());
   const int place = mesh.position(rank, Axis::kPp);
   work.actions = parallel.pp == 1 ? alternating(micro_batches)

@@ -15,18 +15,17 @@
 #include "shoal/plan/mesh.h"
 #include "shoal/plan/parameters.h"
 #include "shoal/plan/schedule.h"
+#include "shoal/plan/sharding.h"
 
 namespace shoal::plan {
 
 // Units that are gathered and reduced as one, and how: the answers of parallel/unit_group.h.
 struct GroupWork {
-  std::vector<size_t> units;    // of the stage
-  int64_t shard = 0;            // elements, padded so that all ranks have as many
-  int64_t whole = 0;            // of all shards
-  bool keep_weights = false;    // whole, always
-  bool open_between = false;    // whole from a forward pass until the next backward pass is over
-  bool keep_gradients = false;  // whole until the last micro-batch
-  bool reduce_at_end = false;   // not before all stages are done
+  std::vector<size_t> units;  // of the stage
+  int64_t shard = 0;          // elements, padded so that all ranks have as many
+  int64_t whole = 0;          // of all shards
+  ShardingPolicy policy;
+  bool open_between = false;  // whole from a forward pass until the next backward pass is over
 };
 
 // A row of units that one rank runs without a break.
@@ -53,9 +52,6 @@ struct RankWork {
 
   [[nodiscard]] int64_t micro_batches() const { return static_cast<int64_t>(rows.size()); }
 };
-
-// Axes whose ranks have other samples.
-constexpr AxisSet kSampleAxes = {Axis::kDpReplicate, Axis::kDpShard};
 
 // `config` is checked for the ranks of the mesh, and model.vocab_size is given.
 RankWork work_of(const config::RunConfig& config, const Mesh& mesh, int rank);

@@ -85,9 +85,10 @@ class Counter {
 
   void count_group(int chunk, const GroupWork& group) {
     const StageWork& stage = work_.stages[static_cast<size_t>(chunk)];
-    const int64_t reductions = group.keep_gradients ? 1 : work_.micro_batches();
+    const int64_t reductions = group.policy.keep_gradients ? 1 : work_.micro_batches();
     add(Traffic::kWeights, Exchange::kAllGather, work_.shards,
-        group.keep_weights ? 1 : gathers_of(chunk, group), group.whole * work_.bytes.compute);
+        group.policy.keep_weights ? 1 : gathers_of(chunk, group),
+        group.whole * work_.bytes.compute);
     add(Traffic::kGradients, Exchange::kReduceScatter, work_.shards, reductions,
         group.whole * work_.bytes.gradient);
     add(Traffic::kGradientsOverCopies, Exchange::kAllReduce, work_.replicas, 1,
@@ -165,8 +166,8 @@ class Counter {
   void count_scalars() {
     const AxisSet cut = {Axis::kPp, Axis::kTp};
     const bool sharded = work_.shards != AxisSet();
-    add(Traffic::kTargets, Exchange::kAllReduce, kSampleAxes, 1, sizeof(int64_t));
-    add(Traffic::kLoss, Exchange::kAllReduce, kSampleAxes.with(Axis::kPp), 1, work_.bytes.wide);
+    add(Traffic::kTargets, Exchange::kAllReduce, kDataAxes, 1, sizeof(int64_t));
+    add(Traffic::kLoss, Exchange::kAllReduce, kDataAxes.with(Axis::kPp), 1, work_.bytes.wide);
     add(Traffic::kNorm, Exchange::kAllReduce, sharded ? cut.with(Axis::kDpShard) : cut, 1,
         work_.bytes.gradient);
   }

@@ -56,8 +56,7 @@ class Run:
             time.sleep(0.005)
         if process.poll() is not None:
             return False
-        os.killpg(process.pid, signal.SIGKILL)
-        subprocess.run(["pkill", "-9", "-f", f"run.name={self.name} "], check=False)  # ranks have sessions of their own
+        os.killpg(process.pid, signal.SIGKILL)  # the kernel kills the ranks of a launcher that is gone
         process.wait()
         return True
 

@@ -1,0 +1,40 @@
+#include "shoal/plan/sharding.h"
+
+#include <algorithm>
+
+namespace shoal::plan {
+
+using config::GradSync;
+using config::ParallelConfig;
+using config::Sharding;
+using config::UnitKind;
+
+AxisSet shard_axes(const ParallelConfig& parallel) {
+  return parallel.sharding == Sharding::kNoShard ? AxisSet() : AxisSet(Axis::kDpShard);
+}
+
+AxisSet replica_axes(const ParallelConfig& parallel) {
+  return parallel.sharding == Sharding::kNoShard ? kDataAxes : AxisSet(Axis::kDpReplicate);
+}
+
+ShardingPolicy sharding_policy(const config::RunConfig& config,
+                               const std::vector<UnitKind>& units,
+                               int shards) {
+  const ParallelConfig& parallel = config.parallel;
+  const bool weights_whole =
+      parallel.sharding == Sharding::kNoShard || parallel.sharding == Sharding::kOptimizer;
+  const bool gradients_whole = parallel.grad_sync == GradSync::kAuto
+                                   ? weights_whole
+                                   : parallel.grad_sync == GradSync::kBatch;
+  // A matrix that the ends of a pipeline both have is complete when both ends are done with it.
+  const bool tied_over_stages = config.model.tied && parallel.pp > 1 &&
+                                std::any_of(units.begin(), units.end(),
+                                            [](UnitKind kind) { return kind != UnitKind::kBlock; });
+  return {.keep_weights = shards == 1 || weights_whole,
+          .reshard_after_forward =
+              parallel.sharding != Sharding::kShardGradOp && parallel.reshard_after_forward,
+          .keep_gradients = shards == 1 || tied_over_stages || gradients_whole,
+          .reduce_at_end = tied_over_stages};
+}
+
+}  // namespace shoal::plan

@@ -1,0 +1,33 @@
+// sharding.h -- what the name of a sharding strategy means: which ranks divide what, and for how long
+// anything is whole. parallel/unit_group.h does it, rank_work.h counts it.
+#pragma once
+
+#include <vector>
+
+#include "shoal/config/run_config.h"
+#include "shoal/plan/mesh.h"
+
+namespace shoal::plan {
+
+// Axes whose ranks have other samples.
+constexpr AxisSet kDataAxes = {Axis::kDpReplicate, Axis::kDpShard};
+
+// Axes whose ranks have other shards of the same weights.
+AxisSet shard_axes(const config::ParallelConfig& parallel);
+// Axes whose ranks have the same weights, or shards of them, and other samples.
+AxisSet replica_axes(const config::ParallelConfig& parallel);
+
+// Of the weights and gradients of some units.
+struct ShardingPolicy {
+  bool keep_weights = false;          // whole, always
+  bool reshard_after_forward = true;  // else whole until the backward pass is over
+  bool keep_gradients = false;        // whole until the last micro-batch: one reduction a step
+  bool reduce_at_end = false;  // not before all stages are done: another one's gradient is needed
+};
+
+// For units of these kinds that so many ranks divide; one rank alone keeps everything whole.
+ShardingPolicy sharding_policy(const config::RunConfig& config,
+                               const std::vector<config::UnitKind>& units,
+                               int shards);
+
+}  // namespace shoal::plan
