@@ -39,7 +39,7 @@ Report inspected(const fs::path& path) {
     if (value.find('\n') == std::string::npos) values.add(key, value);
   }
   Report::Section& tensors = report.section("tensors");
-  for (const state::TensorEntry& tensor : checkpoint.tensors())
+  for (const state::TensorSpec& tensor : checkpoint.tensors())
     tensors.add(tensor.name,
                 format("{} {}", state::dtype_name(tensor.dtype), state::describe(tensor.shape)));
   return report;

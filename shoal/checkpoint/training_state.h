@@ -23,15 +23,15 @@ struct TrainingState {
   std::vector<optim::NamedTensor> others = {};  // small tensors beside them, the same on all ranks
 };
 
-// Commits root/step-N, of all ranks: each writes what no other does. Collective; the directory is one that all
-// ranks see. DataError on all of them when one cannot write.
+// Commits root/step-N, of all ranks, and waits for it: saver.h does it behind a run's steps. Collective; the
+// directory is one that all ranks see. DataError on all of them when one cannot write.
 std::filesystem::path save(const std::filesystem::path& root,
                            uint64_t step,
                            const TrainingState& state,
                            const state::Values& values);
 
 // Writes all tensors of the state; each rank reads what it holds, whatever layout has saved it. DataError when
-// one is missing or of another shape.
+// one is missing or of another shape. Not collective: see resume.h.
 void load(const state::Checkpoint& checkpoint, const TrainingState& state);
 
 // The weights alone, of any type.

@@ -85,8 +85,15 @@ class UnitGroup {
   [[nodiscard]] const at::Tensor& shard() const { return shard_; }
   [[nodiscard]] const at::Tensor& shard_gradient() const { return shard_gradient_; }
   [[nodiscard]] std::vector<Piece> pieces() const;
-  // Of the copies that have the same shard.
-  [[nodiscard]] bool is_first_copy() const { return ranks_.replicas.rank() == 0; }
+  // Which of the ranks this is that have the same shard.
+  struct Copy {
+    int rank = 0;
+    int copies = 1;
+    int64_t elements = 0;  // of the shard
+  };
+  [[nodiscard]] Copy copy() const {
+    return {ranks_.replicas.rank(), ranks_.replicas.size(), elements_};
+  }
   // The optimizer has changed the shard.
   void changed();
 

@@ -1,17 +1,17 @@
 #include "shoal/state/checkpoint.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <future>
+#include <mutex>
+#include <optional>
+#include <thread>
 
 #include "shoal/core/checksum.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
 #include "shoal/core/json_text.h"
+#include "shoal/state/input_file.h"
 
 namespace shoal::state {
 namespace {
@@ -20,84 +20,54 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxManifestBytes = size_t{1} << 30;
 
-[[noreturn]] void throw_file_error(const char* verb, const fs::path& path) {
-  const int error_number = errno;
-  throw DataError(format("cannot {} {}: {}", verb, path.string(), describe_errno(error_number)));
-}
-
 std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// A file of tensors, opened when it is needed: a checkpoint of many ranks has more than a process may
-// hold open. Read, not mapped: one that is cut short meanwhile is an error here, not the end.
-class InputFile {
- public:
-  InputFile(fs::path path, uint64_t bytes)
-      : path_(std::move(path)),
-        fd_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) {
-    if (!fd_.valid()) throw_file_error("open", path_);
-    struct stat status {};
-    if (::fstat(fd_.get(), &status) != 0) throw_file_error("inspect", path_);
-    if (!S_ISREG(status.st_mode))
-      throw DataError(format("{} is not a regular file", path_.string()));
-    if (static_cast<uint64_t>(status.st_size) != bytes)
-      throw DataError(
-          format("{} has {} bytes, but {} were written", path_.string(), status.st_size, bytes));
-  }
-
-  void read_at(uint64_t at, std::span<std::byte> out) const {
-    while (!out.empty()) {
-      const ssize_t got = ::pread(fd_.get(), out.data(), out.size(), static_cast<off_t>(at));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) throw_file_error("read", path_);
-      if (got == 0) throw DataError(format("{} ends at {} now", path_.string(), at));
-      at += static_cast<uint64_t>(got);
-      out = out.subspan(static_cast<size_t>(got));
-    }
-  }
-
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-  UniqueFd fd_;
-};
-
-// The bytes of a piece in chunks whose checksums hold; the last one asked for is kept.
+// The bytes of a piece in chunks whose checksums hold.
 class PieceReader {
  public:
-  PieceReader(const fs::path& directory,
-              const DataFile& file,
-              const TensorEntry& tensor,
-              const PieceEntry& piece)
-      : file_(directory / file.name, file.bytes),
+  PieceReader(const InputFile& file,
+              const TensorSpec& tensor,
+              const Box& box,
+              uint64_t at,
+              std::span<const uint32_t> crc32c)
+      : file_(file),
         tensor_(tensor),
-        piece_(piece),
-        bytes_(piece_bytes(tensor, piece)) {}
+        box_(box),
+        at_(at),
+        bytes_(elements_of(box) * element_bytes(tensor.dtype)),
+        sums_(crc32c) {}
 
-  [[nodiscard]] std::span<const std::byte> chunk(uint64_t index) {
-    if (index == held_) return buffer_;
-    const uint64_t at = index * kChunkBytes;
-    buffer_.resize(std::min(kChunkBytes, bytes_ - at));
-    held_ = kNone;
-    file_.read_at(piece_.at + at, buffer_);
-    if (const uint32_t sum = crc32c(as_text(buffer_)); sum != piece_.crc32c[index]) {
-      throw DataError(format(
-          "{} is damaged: tensor {} {}, {} bytes at {}: crc32c is {:08x}, but {:08x} was written",
-          file_.path().string(), json::in_quotes(tensor_.name), describe(piece_.box),
-          buffer_.size(), piece_.at + at, sum, piece_.crc32c[index]));
-    }
-    held_ = index;
-    return buffer_;
+  [[nodiscard]] uint64_t chunk_bytes(uint64_t index) const {
+    return std::min(kChunkBytes, bytes_ - index * kChunkBytes);
   }
 
-  // Bytes from `from` of the piece on.
+  void read_chunk(uint64_t index, std::span<std::byte> out) const {
+    const uint64_t at = at_ + index * kChunkBytes;
+    file_.read_at(at, out);
+    if (const uint32_t sum = crc32c(as_text(out)); sum != sums_[index]) {
+      throw DataError(format(
+          "{} is damaged: tensor {} {}, {} bytes at {}: crc32c is {:08x}, but {:08x} was written",
+          file_.path().string(), json::in_quotes(tensor_.name), describe(box_), out.size(), at, sum,
+          sums_[index]));
+    }
+  }
+
+  // Bytes from `from` of the piece on. Whole chunks go straight to where they are wanted; of others the last one
+  // is kept, for the next row that has a part in it.
   void copy(uint64_t from, std::span<std::byte> out) {
     while (!out.empty()) {
-      const std::span<const std::byte> rest = chunk(from / kChunkBytes).subspan(from % kChunkBytes);
-      const size_t count = std::min(rest.size(), out.size());
-      std::memcpy(out.data(), rest.data(), count);
+      const uint64_t index = from / kChunkBytes;
+      const uint64_t offset = from % kChunkBytes;
+      size_t count = chunk_bytes(index);
+      if (offset == 0 && out.size() >= count && index != held_) {
+        read_chunk(index, out.first(count));
+      } else {
+        hold(index);
+        count = std::min<size_t>(count - offset, out.size());
+        std::memcpy(out.data(), buffer_.data() + offset, count);
+      }
       out = out.subspan(count);
       from += count;
     }
@@ -106,77 +76,184 @@ class PieceReader {
  private:
   static constexpr uint64_t kNone = UINT64_MAX;
 
-  InputFile file_;
-  const TensorEntry& tensor_;
-  const PieceEntry& piece_;
+  void hold(uint64_t index) {
+    if (index == held_) return;
+    held_ = kNone;
+    buffer_.resize(chunk_bytes(index));
+    read_chunk(index, buffer_);
+    held_ = index;
+  }
+
+  const InputFile& file_;
+  const TensorSpec& tensor_;
+  const Box& box_;
+  uint64_t at_;
   uint64_t bytes_;
+  std::span<const uint32_t> sums_;
   uint64_t held_ = kNone;
   std::vector<std::byte> buffer_;
 };
 
-void verify_header(const fs::path& directory, const DataFile& file) {
-  const InputFile input(directory / file.name, file.bytes);
-  std::vector<std::byte> buffer;
-  uint32_t sum = 0;
-  for (uint64_t at = 0; at < file.header_bytes; at += buffer.size()) {
-    buffer.resize(std::min(kChunkBytes, file.header_bytes - at));
-    input.read_at(at, buffer);
-    sum = crc32c(as_text(buffer), sum);
-  }
-  if (sum != file.header_crc32c)
-    throw DataError(
-        format("{} is damaged: the header in its first {} bytes is not what was written",
-               input.path().string(), file.header_bytes));
+std::string header_of(const InputFile& input, const DataFile& file) {
+  std::string header(file.header_bytes, '\0');
+  input.read_at(0, std::as_writable_bytes(std::span(header)));
+  return header;
+}
+
+CheckpointManifest read_manifest(const fs::path& path) {
+  const fs::path name = path / kCheckpointManifest;
+  return manifest_from_json(read_file(name, kMaxManifestBytes), name.string());
+}
+
+// `piece` as a part of `box`.
+Box relative_to(const Box& box, Box piece) {
+  for (size_t dim = 0; dim < box.begin.size(); ++dim) piece.begin[dim] -= box.begin[dim];
+  return piece;
+}
+
+// A few threads share the files: headers of a large job take seconds to understand.
+PieceIndex read_whole_index(const Checkpoint& checkpoint) {
+  constexpr size_t kFewFiles = 64;
+  const size_t threads = checkpoint.files().size() < kFewFiles
+                             ? 1
+                             : std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 8);
+  std::vector<std::future<PieceIndex>> shares;
+  for (size_t i = 1; i < threads; ++i)
+    shares.push_back(std::async(std::launch::async, [&checkpoint, i, threads] {
+      return checkpoint.read_index({.first = i, .step = threads});
+    }));
+  PieceIndex index = checkpoint.read_index({.first = 0, .step = threads});
+  for (std::future<PieceIndex>& share : shares) index.add(share.get());
+  return index;
 }
 
 }  // namespace
 
-Checkpoint::Checkpoint(fs::path path) : path_(std::move(path)) {
-  const fs::path name = path_ / kCheckpointManifest;
-  manifest_ = manifest_from_json(read_file(name, kMaxManifestBytes), name.string());
-  for (const DataFile& file : manifest_.parts.files) (void)InputFile(path_ / file.name, file.bytes);
+struct Checkpoint::Parts {
+  fs::path path;
+  CheckpointManifest manifest;
+  std::once_flag once;
+  std::optional<PieceIndex> index;
+};
+
+Checkpoint::~Checkpoint() = default;
+Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
+
+Checkpoint::Checkpoint(fs::path path, const FileShare& looked_at)
+    : parts_(std::make_unique<Parts>()) {
+  parts_->path = std::move(path);
+  parts_->manifest = read_manifest(parts_->path);
+  for (size_t i = looked_at.first; i < files().size(); i += looked_at.step)
+    (void)InputFile(parts_->path / files()[i].name, files()[i].bytes);
 }
 
-const TensorEntry* Checkpoint::find(std::string_view name) const {
+const fs::path& Checkpoint::path() const { return parts_->path; }
+const CheckpointManifest& Checkpoint::manifest() const { return parts_->manifest; }
+
+const TensorSpec* Checkpoint::find(std::string_view name) const {
   const auto found = std::lower_bound(
       tensors().begin(), tensors().end(), name,
-      [](const TensorEntry& tensor, std::string_view key) { return tensor.name < key; });
+      [](const TensorSpec& tensor, std::string_view key) { return tensor.name < key; });
   return found == tensors().end() || found->name != name ? nullptr : &*found;
 }
 
+PieceIndex Checkpoint::read_index(const FileShare& share) const {
+  PieceIndex index(manifest());
+  for (size_t i = share.first; i < files().size(); i += share.step) {
+    const InputFile input(path() / files()[i].name, files()[i].bytes);
+    index.add_file(i, header_of(input, files()[i]), input.path().string());
+  }
+  return index;
+}
+
+void Checkpoint::use_index(PieceIndex index) {
+  std::call_once(parts_->once, [&] {
+    index.sort();
+    parts_->index.emplace(std::move(index));
+  });
+}
+
+const PieceIndex& Checkpoint::index() const {
+  std::call_once(parts_->once, [&] {
+    PieceIndex index = read_whole_index(*this);
+    index.sort();
+    parts_->index.emplace(std::move(index));
+  });
+  return *parts_->index;
+}
+
 void Checkpoint::read(std::string_view name, std::span<std::byte> out) const {
-  const TensorEntry* const tensor = find(name);
+  const TensorSpec* const tensor = find(name);
   read(name, tensor == nullptr ? Box{} : whole_of(tensor->shape), out);
 }
 
 void Checkpoint::read(std::string_view name, const Box& box, std::span<std::byte> out) const {
-  const TensorEntry* const tensor = find(name);
-  if (tensor == nullptr) throw DataError(format("{} has no tensor '{}'", path_.string(), name));
+  const TensorSpec* const tensor = find(name);
+  if (tensor == nullptr) throw DataError(format("{} has no tensor '{}'", path().string(), name));
   SHOAL_CHECK(is_inside(box, tensor->shape), "{} of tensor '{}' does not lie in {}", describe(box),
               name, describe(tensor->shape));
   const uint64_t element = element_bytes(tensor->dtype);
   SHOAL_CHECK(out.size() == elements_of(box) * element, "{} bytes for {} of tensor '{}'",
               out.size(), describe(box), name);
-  for (const PieceEntry& piece : tensor->pieces) {
-    if (!intersection(piece.box, box)) continue;
-    PieceReader reader(path_, files()[piece.file], *tensor, piece);
-    for_each_run(piece.box, box, [&](const Run& run) {
+  if (out.empty()) return;
+
+  std::vector<std::pair<PieceIndex::Place, Box>> pieces;
+  std::vector<Box> found;
+  index().for_each(static_cast<size_t>(tensor - tensors().data()), box,
+                   [&](const PieceIndex::Place& place, const Box& piece) {
+                     pieces.emplace_back(place, piece);
+                     found.push_back(relative_to(box, *intersection(piece, box)));
+                   });
+  if (!tiles(box.extent, found))
+    throw DataError(
+        format("{}: the pieces of tensor {} do not cover {} of its shape {} exactly once",
+               path().string(), json::in_quotes(name), describe(box), describe(tensor->shape)));
+  for (const auto& [place, piece] : pieces) {
+    const DataFile& file = files()[place.file];
+    const InputFile input(path() / file.name, file.bytes);
+    PieceReader reader(input, *tensor, piece, place.at, place.crc32c);
+    for_each_run(piece, box, [&](const Run& run) {
       reader.copy(run.from * element, out.subspan(run.to * element, run.count * element));
     });
   }
 }
 
-Verified verify(const fs::path& path) {
-  const Checkpoint checkpoint(path);
-  Verified verified{.tensors = checkpoint.tensors().size()};
-  for (const DataFile& file : checkpoint.files()) {
-    verify_header(path, file);
-    verified.bytes += file.bytes;
+namespace {
+
+void verify_coverage(const Checkpoint& checkpoint) {
+  for (size_t i = 0; i < checkpoint.tensors().size(); ++i) {
+    const TensorSpec& tensor = checkpoint.tensors()[i];
+    std::vector<Box> boxes;
+    checkpoint.index().for_each(
+        i, [&](const PieceIndex::Place&, const Box& piece) { boxes.push_back(piece); });
+    if (!tiles(tensor.shape, boxes))
+      throw DataError(
+          format("{}: the {} pieces of tensor {} do not cover its shape {} exactly once",
+                 checkpoint.path().string(), boxes.size(), json::in_quotes(tensor.name),
+                 describe(tensor.shape)));
   }
-  for (const TensorEntry& tensor : checkpoint.tensors()) {
-    for (const PieceEntry& piece : tensor.pieces) {
-      PieceReader reader(path, checkpoint.files()[piece.file], tensor, piece);
-      for (uint64_t chunk = 0; chunk < piece.crc32c.size(); ++chunk) (void)reader.chunk(chunk);
+}
+
+}  // namespace
+
+Verified verify(const fs::path& path, const VerifyProgress& progress) {
+  const Checkpoint checkpoint(path);
+  verify_coverage(checkpoint);
+  Verified verified{.tensors = checkpoint.tensors().size()};
+  std::vector<std::byte> buffer;
+  for (const DataFile& file : checkpoint.files()) {
+    const InputFile input(path / file.name, file.bytes);
+    const std::string name = input.path().string();
+    verified.bytes += file.header_bytes;
+    for (const PieceInFile& piece :
+         read_part_header(header_of(input, file), file.bytes, checkpoint.manifest().id, name)) {
+      const PieceReader reader(input, piece, piece.box, piece.at, piece.crc32c);
+      for (uint64_t chunk = 0; chunk < piece.crc32c.size(); ++chunk) {
+        buffer.resize(reader.chunk_bytes(chunk));
+        reader.read_chunk(chunk, buffer);
+        verified.bytes += buffer.size();
+        if (progress) progress(verified.bytes);
+      }
       ++verified.pieces;
     }
   }

@@ -1,83 +1,86 @@
 #include "shoal/state/checkpoint_manifest.h"
 
-#include <algorithm>
-#include <set>
+#include <cerrno>
+
+#include <sys/random.h>
 
 #include "shoal/core/error.h"
 #include "shoal/core/json_text.h"
+#include "shoal/state/manifest_fields.h"
 
 namespace shoal::state {
 namespace {
 
-// The pieces of each file, by their place in it, fill it from its header to its end.
-void check_files(const PartList& parts) {
-  struct Place {
-    uint64_t at;
-    uint64_t bytes;
-  };
-  std::vector<std::vector<Place>> places(parts.files.size());
-  for (const TensorEntry& tensor : parts.tensors) {
-    for (const PieceEntry& piece : tensor.pieces)
-      places.at(piece.file).push_back({piece.at, piece_bytes(tensor, piece)});
-  }
-  std::set<std::string_view> names;
-  for (size_t i = 0; i < parts.files.size(); ++i) {
-    const DataFile& file = parts.files[i];
-    if (!names.insert(file.name).second)
-      throw DataError(format("the file {} is listed twice", file.name));
-    std::sort(places[i].begin(), places[i].end(),
-              [](const Place& a, const Place& b) { return a.at < b.at; });
-    uint64_t end = file.header_bytes;
-    for (const Place& place : places[i]) {
-      if (place.at != end)
-        throw DataError(format("a piece in {} begins at {}, but the one before ends at {}",
-                               file.name, place.at, end));
-      end += place.bytes;
-    }
-    if (end != file.bytes)
-      throw DataError(
-          format("the pieces in {} end at {}, but it has {} bytes", file.name, end, file.bytes));
-  }
+constexpr uint64_t kVersion = 2;
+constexpr const char* kFormat = "shoal checkpoint";
+
+// The last field is the digest of every byte before its own 32 digits.
+constexpr std::string_view kBeforeDigest = ",\n \"digest\": \"";
+constexpr std::string_view kAfterDigest = "\"}\n";
+constexpr size_t kDigestDigits = 32;
+
+void check_digest(std::string_view json) {
+  const size_t tail = kBeforeDigest.size() + kDigestDigits + kAfterDigest.size();
+  if (json.size() < tail ||
+      json.substr(json.size() - tail, kBeforeDigest.size()) != kBeforeDigest ||
+      json.substr(json.size() - kAfterDigest.size()) != kAfterDigest)
+    throw DataError("it does not end with its digest: torn, or not a manifest");
+  const size_t at = json.size() - kAfterDigest.size() - kDigestDigits;
+  if (json.substr(at, kDigestDigits) != xxh3_128(json.substr(0, at)).hex())
+    throw DataError("it is damaged: its digest does not hold");
+}
+
+std::string id_from(const json::Fields& root) {
+  std::string id = root.text("id");
+  if (id.size() != kDigestDigits || id.find_first_not_of("0123456789abcdef") != std::string::npos)
+    throw DataError("manifest.id is not made of 32 hex digits");
+  return id;
+}
+
+CheckpointManifest manifest_from(std::string_view text) {
+  check_digest(text);
+  const json::Document document(text);
+  const json::Fields root(document.root(), "manifest");
+  if (root.text("format") != kFormat) throw DataError("it is not the manifest of a checkpoint");
+  const uint64_t version = root.number("version");
+  if (version != kVersion)
+    throw DataError(format("it is of version {}, this shoal reads {}", version, kVersion));
+  CheckpointManifest manifest;
+  manifest.id = id_from(root);
+  manifest.step = limited_number(root, "step", kMaxStep);
+  const json::Fields values = root.object("values");
+  for (const std::string& key : values.keys()) manifest.values.emplace(key, values.text(key));
+  manifest.files = files_from(root);
+  manifest.tensors = tensors_from(root);
+  return manifest;
 }
 
 }  // namespace
 
-uint64_t piece_bytes(const TensorSpec& tensor, const PieceEntry& piece) {
-  return elements_of(piece.box) * element_bytes(tensor.dtype);
+std::string new_checkpoint_id() {
+  Hash128 random;
+  if (::getrandom(&random, sizeof random, 0) != static_cast<ssize_t>(sizeof random))
+    throw DataError(format("cannot get random bytes: {}", describe_errno(errno)));
+  return random.hex();
 }
 
-PartList joined(const std::vector<PartList>& lists) {
-  PartList all;
-  std::map<std::string, TensorEntry> tensors;
-  for (const PartList& list : lists) {
-    const size_t first_file = all.files.size();
-    all.files.insert(all.files.end(), list.files.begin(), list.files.end());
-    for (const TensorEntry& tensor : list.tensors) {
-      TensorEntry& entry = tensors.try_emplace(tensor.name, TensorEntry{tensor, {}}).first->second;
-      if (TensorSpec(entry) != TensorSpec(tensor))
-        throw DataError(format("tensor {} is {} {} for one rank and {} {} for another",
-                               json::in_quotes(tensor.name), dtype_name(entry.dtype),
-                               describe(entry.shape), dtype_name(tensor.dtype),
-                               describe(tensor.shape)));
-      for (PieceEntry piece : tensor.pieces) {
-        piece.file += first_file;
-        entry.pieces.push_back(std::move(piece));
-      }
-    }
-  }
-  for (auto& [name, tensor] : tensors) all.tensors.push_back(std::move(tensor));
-  return all;
+std::string to_json(const CheckpointManifest& manifest) {
+  std::string values;
+  for (const auto& [key, value] : manifest.values)
+    values += format("{}\n  {}: {}", values.empty() ? "" : ",", json::in_quotes(key),
+                     json::in_quotes(value));
+  std::string text = format(
+      "{{\"format\": \"{}\", \"version\": {}, \"id\": \"{}\", \"step\": {},\n"
+      " \"values\": {{{}}},\n {}",
+      kFormat, kVersion, manifest.id, manifest.step, values,
+      fields_of(manifest.files, manifest.tensors));
+  text += kBeforeDigest;
+  text += xxh3_128(text).hex();
+  return text.append(kAfterDigest);
 }
 
-void check_complete(const PartList& parts) {
-  check_files(parts);
-  for (const TensorEntry& tensor : parts.tensors) {
-    std::vector<Box> boxes;
-    for (const PieceEntry& piece : tensor.pieces) boxes.push_back(piece.box);
-    if (!tiles(tensor.shape, boxes))
-      throw DataError(format("the {} pieces of tensor {} do not cover its shape {} exactly once",
-                             boxes.size(), json::in_quotes(tensor.name), describe(tensor.shape)));
-  }
+CheckpointManifest manifest_from_json(std::string_view json, const std::string& name) {
+  return json::named(name, [&] { return manifest_from(json); });
 }
 
 }  // namespace shoal::state

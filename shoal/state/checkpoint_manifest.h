@@ -1,12 +1,10 @@
-// checkpoint_manifest.h -- what is in a checkpoint and where: logical tensors, each a list of pieces
-// that lie in files, and small values beside them.
+// checkpoint_manifest.h -- what is in a checkpoint: logical tensors, the files in which their pieces lie, and
+// small values beside them.
 //
 // A tensor has its whole shape here. Who had which part of it in memory is nowhere: any layout can be
-// written, and any other read. docs/checkpoint-format.md has the bytes.
-//
-// A rank tells what it wrote as a PartList; rank 0 joins them and writes the manifest. Everything read
-// is checked, a manifest as a whole too: pieces lie in their files without a gap and cover their
-// tensors without one.
+// written, and any other read. Where the pieces lie is said by the headers of the files (part_header.h), each
+// of which has its digest here: the manifest grows with tensors and files, not with pieces.
+// docs/checkpoint-format.md has the bytes.
 #pragma once
 
 #include <cstddef>
@@ -16,73 +14,41 @@
 #include <string_view>
 #include <vector>
 
-#include "shoal/state/box.h"
+#include "shoal/core/checksum.h"
 #include "shoal/state/tensor_spec.h"
 
 namespace shoal::state {
 
-// A checksum for so many bytes of a piece: what reads a small part of one checks no more than that.
-constexpr uint64_t kChunkBytes = uint64_t{1} << 20;
-
-struct PieceEntry {
-  size_t file = 0;  // in the list of files
-  uint64_t at = 0;  // from the start of the file
-  Box box;          // never empty
-  std::vector<uint32_t> crc32c;
-
-  bool operator==(const PieceEntry&) const = default;
-};
-
-struct TensorEntry : TensorSpec {
-  std::vector<PieceEntry> pieces;  // none when the tensor has no elements
-
-  bool operator==(const TensorEntry&) const = default;
-};
-
-// A safetensors file; its header is there for other programs, pieces are found without it.
+// A file of pieces: part_header.h.
 struct DataFile {
   std::string name;
   uint64_t bytes = 0;
-  uint64_t header_bytes = 0;  // the pieces begin behind
-  uint32_t header_crc32c = 0;
+  uint64_t header_bytes = 0;
+  Hash128 header_digest;  // and the header has the checksums of the rest
 
   bool operator==(const DataFile&) const = default;
-};
-
-struct PartList {
-  std::vector<DataFile> files;
-  std::vector<TensorEntry> tensors;  // by name
-
-  bool operator==(const PartList&) const = default;
 };
 
 // Small state: step, place in the data, seeds, the text of the config. UTF-8.
 using Values = std::map<std::string, std::string>;
 
 struct CheckpointManifest {
+  std::string id;  // 32 hex digits; its files have it too
   uint64_t step = 0;
   Values values;
-  PartList parts;
+  std::vector<DataFile> files;
+  std::vector<TensorSpec> tensors;  // by name
 
   bool operator==(const CheckpointManifest&) const = default;
 };
 
 constexpr const char* kCheckpointManifest = "manifest.json";
 constexpr uint64_t kMaxStep = 999'999'999'999'999;
+constexpr size_t kMaxPartHeaderBytes = size_t{4} << 20;
 
-uint64_t piece_bytes(const TensorSpec& tensor, const PieceEntry& piece);
+std::string new_checkpoint_id();
 
-// For sending to rank 0. DataError begins with `name`.
-std::string to_json(const PartList& parts);
-PartList part_list_from_json(std::string_view json, const std::string& name);
-
-// What several ranks wrote, as one. DataError when they disagree on a tensor.
-PartList joined(const std::vector<PartList>& lists);
-
-// DataError when something is missing or there twice.
-void check_complete(const PartList& parts);
-
-// The whole file, its own digest included; a manifest that was read is complete.
+// The whole file, its own digest included. What was read has names once each, in order.
 std::string to_json(const CheckpointManifest& manifest);
 CheckpointManifest manifest_from_json(std::string_view json, const std::string& name);
 

@@ -151,8 +151,8 @@ std::vector<size_t> order_by_name(const std::vector<TensorInfo>& tensors) {
   return order;
 }
 
-SafetensorsHeader header_from(std::string_view file) {
-  const std::string_view json = json_of(file);
+SafetensorsHeader header_from(std::string_view front, uint64_t file_bytes) {
+  const std::string_view json = json_of(front);
   check_characters(json);
   const json::Document document(json, kMaxDepth);
   simdjson::dom::object entries;
@@ -176,7 +176,7 @@ SafetensorsHeader header_from(std::string_view file) {
             [](const TensorInfo& a, const TensorInfo& b) {
               return std::tie(a.at, a.bytes, a.name) < std::tie(b.at, b.bytes, b.name);
             });
-  check_places(header.tensors, data_start, file.size());
+  check_places(header.tensors, data_start, file_bytes);
   const std::vector<size_t> order = order_by_name(header.tensors);
   for (size_t i = 1; i < order.size(); ++i) {
     const std::string& name = header.tensors[order[i]].name;
@@ -220,13 +220,15 @@ fs::path unfinished_name(const fs::path& path) {
 
 }  // namespace
 
-SafetensorsHeader read_safetensors_header(std::string_view file, const std::string& name) {
-  return json::named(name, [&] { return header_from(file); });
+SafetensorsHeader read_safetensors_header(std::string_view front,
+                                          uint64_t file_bytes,
+                                          const std::string& name) {
+  return json::named(name, [&] { return header_from(front, file_bytes); });
 }
 
 Safetensors::Safetensors(const fs::path& path)
     : file_(path),
-      header_(read_safetensors_header(file_.bytes(), path.string())),
+      header_(read_safetensors_header(file_.bytes(), file_.bytes().size(), path.string())),
       by_name_(order_by_name(header_.tensors)) {}
 
 const TensorInfo* Safetensors::find(std::string_view name) const {
@@ -246,7 +248,7 @@ std::span<const std::byte> Safetensors::bytes(const TensorInfo& tensor) const {
 
 std::string safetensors_header(const std::vector<TensorSpec>& tensors,
                                const Metadata& metadata,
-                               size_t size) {
+                               size_t alignment) {
   std::string json = "{";
   if (!metadata.empty()) json += format("\"{}\":{}", kMetadata, json_of(metadata));
   uint64_t end = 0;
@@ -256,8 +258,8 @@ std::string safetensors_header(const std::vector<TensorSpec>& tensors,
     json += (json.size() == 1 ? "" : ",") + json_of(tensor, begin, end);
   }
   json += "}";
-  const size_t aligned = (json.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes;
-  json.resize(std::max(aligned, size < kLengthBytes ? 0 : size - kLengthBytes), ' ');
+  const size_t whole = (kLengthBytes + json.size() + alignment - 1) / alignment * alignment;
+  json.resize(whole - kLengthBytes, ' ');
   SHOAL_CHECK(json.size() <= kMaxHeaderBytes, "{} tensors need a header of {} bytes, at most {}",
               tensors.size(), json.size(), kMaxHeaderBytes);
   std::string length(kLengthBytes, '\0');

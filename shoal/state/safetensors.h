@@ -41,8 +41,11 @@ struct SafetensorsHeader {
   Metadata metadata;
 };
 
-// What the bytes of a whole file say. DataError begins with `name`.
-SafetensorsHeader read_safetensors_header(std::string_view file, const std::string& name);
+// What the first bytes of a file of so many bytes say, its whole header among them. DataError begins with
+// `name`.
+SafetensorsHeader read_safetensors_header(std::string_view front,
+                                          uint64_t file_bytes,
+                                          const std::string& name);
 
 class Safetensors {
  public:
@@ -64,11 +67,11 @@ class Safetensors {
   std::vector<size_t> by_name_;
 };
 
-// The header for these tensors: length and JSON, padded with spaces to a multiple of 8 bytes, or to
-// `size` bytes in all if that is more. The tensors lie in the order given.
+// The header for these tensors: length and JSON, padded with spaces to a multiple of `alignment` bytes, itself one
+// of 8. The tensors lie in the order given.
 std::string safetensors_header(const std::vector<TensorSpec>& tensors,
                                const Metadata& metadata,
-                               size_t size = 0);
+                               size_t alignment = 8);
 
 // The same tensors and bytes always give the same file. Under its name it appears when it is
 // finished; without that nothing stays behind.

@@ -10,6 +10,7 @@
 #include "shoal/config/print.h"
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
+#include "shoal/core/units.h"
 #include "shoal/optim/curve.h"
 #include "shoal/plan/layout.h"
 #include "shoal/state/checkpoint_store.h"
@@ -29,15 +30,15 @@ bool can_sample(const parallel::Ranks& ranks) {
 }
 
 // A number that a checkpoint's values hold as text.
-int64_t number_in(const state::Checkpoint& checkpoint, const std::string& key) {
-  const auto found = checkpoint.values().find(key);
-  if (found == checkpoint.values().end())
-    throw DataError(format("{} does not say '{}'", checkpoint.path().string(), key));
+int64_t number_in(const checkpoint::Described& checkpoint, const std::string& key) {
+  const auto found = checkpoint.values.find(key);
+  if (found == checkpoint.values.end())
+    throw DataError(format("{} does not say '{}'", checkpoint.path.string(), key));
   try {
     return std::stoll(found->second);
   } catch (const std::exception&) {
     throw DataError(
-        format("{}: '{}' is '{}', no number", checkpoint.path().string(), key, found->second));
+        format("{}: '{}' is '{}', no number", checkpoint.path.string(), key, found->second));
   }
 }
 
@@ -72,7 +73,8 @@ Trainer::Trainer(config::RunConfig config, fs::path directory, comm::World& worl
       hooks_(std::move(hooks)),
       device_(device_of(config_.train.device)),
       world_(world),
-      ranks_(world, plan::mesh_of(config_.parallel, world.size())) {
+      ranks_(world, plan::mesh_of(config_.parallel, world.size())),
+      saver_(world, checkpoints_) {
   const std::string& from = config_.train.init_from;
   const bool foreign = from != config::kFromScratch && from != config::kFromResume;
   if (foreign) config_.model = checkpoint::read_hugging_face_config(from).config;
@@ -86,17 +88,18 @@ Trainer::Trainer(config::RunConfig config, fs::path directory, comm::World& worl
     throw UsageError(format("model.vocab_size is {}, but the data has ids up to {}",
                             *config_.model.vocab_size, vocabulary - 1));
 
-  const auto newest = from == config::kFromResume ? state::latest(checkpoints_) : std::nullopt;
+  const bool resuming =
+      from == config::kFromResume && checkpoint::has_checkpoint(world_, checkpoints_);
   model::Materials materials = materials_of(config_.train.precision, device_, config_.run.seed);
-  materials.new_values = !foreign && !newest;
+  materials.new_values = !foreign && !resuming;
   model_ = std::make_unique<parallel::ParallelModel>(config_, ranks_, materials);
   if (foreign) checkpoint::load_hugging_face(from, *model_);
   optimizer_ = std::make_unique<optim::Optimizer>(config_.optimizer, model_->flat_units(),
                                                   model_->sum_over_ranks());
   if (config_.train.precision == config::Precision::kFp16)
     scaler_ = std::make_unique<optim::GradientScaler>(at::TensorOptions().device(device_));
-  if (const auto best = state::best(checkpoints_)) best_ = best->value;
-  if (newest) resume(state::Checkpoint(newest->path));
+  best_ = best_so_far();
+  if (resuming) resume();
   operations_per_token_ = operations_per_token(config_.model, config_.model.context);
 }
 
@@ -107,20 +110,30 @@ checkpoint::TrainingState Trainer::training_state() {
   return {world_, *model_, *optimizer_, std::move(others)};
 }
 
-void Trainer::resume(const state::Checkpoint& checkpoint) {
-  const auto identity = checkpoint.values().find("data");
-  if (identity == checkpoint.values().end() || identity->second != stream_->identity())
-    throw UsageError(
-        format("{} was trained on other data, or in another order: go on with the same "
-               "data, or start a run with another name",
-               checkpoint.path().string()));
+std::optional<double> Trainer::best_so_far() {
+  const auto best = writes() ? state::best(checkpoints_) : std::nullopt;
+  const at::Tensor told = at::tensor({best ? 1.0 : 0.0, best ? best->value : 0.0}, at::kDouble);
+  world_.control().broadcast(told, 0, "the best loss so far");
+  if (told[0].item<double>() == 0) return std::nullopt;
+  return told[1].item<double>();
+}
+
+void Trainer::resume() {
   model_->open();
-  checkpoint::load(checkpoint, training_state());
+  const checkpoint::Described from = checkpoint::resume_newest(
+      checkpoints_, training_state(), [&](const checkpoint::Described& found) {
+        const auto identity = found.values.find("data");
+        if (identity == found.values.end() || identity->second != stream_->identity())
+          throw UsageError(
+              format("{} was trained on other data, or in another order: go on with the same "
+                     "data, or start a run with another name",
+                     found.path.string()));
+      });
   model_->changed();
-  step_ = static_cast<int64_t>(checkpoint.step());
-  tokens_ = number_in(checkpoint, "tokens");
-  skipped_ = number_in(checkpoint, "skipped");
-  next_sample_ = static_cast<uint64_t>(number_in(checkpoint, "next_sample"));
+  step_ = static_cast<int64_t>(from.step);
+  tokens_ = number_in(from, "tokens");
+  skipped_ = number_in(from, "skipped");
+  next_sample_ = static_cast<uint64_t>(number_in(from, "next_sample"));
 }
 
 struct Trainer::StepFigures {
@@ -218,27 +231,58 @@ void Trainer::evaluate_into(metrics::Record& record, metrics::Sinks& sinks) {
   if (writes()) sinks.text(step_, "sample", hooks_.sample(model_->decoder()));
 }
 
-void Trainer::save(metrics::Sinks& sinks) {
+bool Trainer::save(metrics::Sinks& sinks, std::optional<double> best, bool wait) {
+  if (wait) {
+    saver_.finish();
+  } else if (!saver_.idle()) {
+    if (writes()) log::warn("step {} is not saved: the save before is not over yet", step_);
+    return false;
+  }
   sinks.flush();  // a run that goes on from here must find its figures up to here
-  checkpoint::save(checkpoints_, static_cast<uint64_t>(step_), training_state(),
-                   {{"tokens", std::to_string(tokens_)},
-                    {"skipped", std::to_string(skipped_)},
-                    {"next_sample", std::to_string(feed_->next_sample())},
-                    {"data", stream_->identity()},
-                    {"config", config::to_yaml(config_)}});
-  if (writes()) state::prune(checkpoints_, static_cast<size_t>(config_.train.keep));
+  try {
+    saver_.begin(
+        static_cast<uint64_t>(step_), training_state(),
+        {{"tokens", std::to_string(tokens_)},
+         {"skipped", std::to_string(skipped_)},
+         {"next_sample", std::to_string(feed_->next_sample())},
+         {"data", stream_->identity()},
+         {"layout", ranks_.mesh().describe()},
+         {"config", config::to_yaml(config_)}},
+        [root = checkpoints_, keep = static_cast<size_t>(config_.train.keep),
+         best](const checkpoint::SavedCheckpoint& saved) {
+          if (best) state::mark_best(root, saved.step, *best);
+          state::prune(root, keep);
+          log::info(
+              "step {} is saved: the loop stood still for {:.3f} s, {} were written in {:.2f} s",
+              saved.step, saved.copy_seconds, format_bytes(static_cast<int64_t>(saved.bytes)),
+              saved.write_seconds);
+        });
+    if (wait || !config_.train.background_save) saver_.finish();
+  } catch (const DataError& error) {
+    if (wait) throw;
+    if (writes()) log::warn("step {} is not saved, training goes on: {}", step_, error.what());
+    return false;
+  }
+  return true;
 }
 
-bool Trainer::agree_on_end(metrics::Record& record) {
-  const at::Tensor figures = at::tensor(
-      {hooks_.stop() ? 1.0 : 0.0, static_cast<double>(*record.memory_bytes)}, at::kDouble);
+bool Trainer::agree_after_step(metrics::Record& record) {
+  const checkpoint::SaveStatus save = saver_.status();
+  const at::Tensor figures =
+      at::tensor({hooks_.stop() ? 1.0 : 0.0, static_cast<double>(*record.memory_bytes),
+                  save.busy ? 1.0 : 0.0, save.failed ? 1.0 : 0.0},
+                 at::kDouble);
   world_.control().all_reduce(figures, comm::Reduce::kMax, "whether to stop, and peak memory");
-  record.memory_bytes = static_cast<int64_t>(figures[1].item<double>());
-  return figures[0].item<double>() > 0;
+  const auto* const agreed = figures.const_data_ptr<double>();
+  record.memory_bytes = static_cast<int64_t>(agreed[1]);
+  saver_.advance({.busy = agreed[2] > 0, .failed = agreed[3] > 0});
+  return agreed[0] > 0;
 }
 
 End Trainer::run(metrics::Sinks& sinks) {
   if (writes()) state::remove_unfinished(checkpoints_);
+  if (config_.train.background_save && config_.train.save_every > 0)
+    saver_.prepare(training_state());
   feed_ = std::make_unique<feed::Feed>(
       stream_,
       data::LoaderOptions{.global_batch = static_cast<uint64_t>(config_.train.batch),
@@ -251,17 +295,16 @@ End Trainer::run(metrics::Sinks& sinks) {
   while (step_ < config_.train.steps && !stopped) {
     metrics::Record record = record_of(take_step());
     const bool last = step_ == config_.train.steps;
-    stopped = agree_on_end(record);
+    stopped = agree_after_step(record);
     const bool evaluating =
         config_.train.eval_every > 0 && !stopped && (due(config_.train.eval_every) || last);
     if (evaluating) evaluate_into(record, sinks);
     sinks.write(record);
     const bool best = record.val_loss && (!best_ || *record.val_loss < *best_);
-    if (due(config_.train.save_every) || last || stopped || best) save(sinks);
-    if (best) {
-      best_ = record.val_loss;
-      if (writes()) state::mark_best(checkpoints_, static_cast<uint64_t>(step_), *best_);
-    }
+    const bool wanted = due(config_.train.save_every) || last || stopped || best;
+    if (!wanted) continue;
+    const bool saving = save(sinks, best ? record.val_loss : std::nullopt, last || stopped);
+    if (saving && best) best_ = record.val_loss;
   }
   return stopped ? End::kStopped : End::kDone;
 }

@@ -18,6 +18,8 @@
 #include <optional>
 #include <string>
 
+#include "shoal/checkpoint/resume.h"
+#include "shoal/checkpoint/saver.h"
 #include "shoal/checkpoint/training_state.h"
 #include "shoal/comm/world.h"
 #include "shoal/config/run_config.h"
@@ -28,7 +30,6 @@
 #include "shoal/optim/gradient_scaler.h"
 #include "shoal/optim/optimizer.h"
 #include "shoal/parallel/parallel_model.h"
-#include "shoal/state/checkpoint.h"
 
 namespace shoal::train {
 
@@ -70,14 +71,18 @@ class Trainer {
   [[nodiscard]] bool writes() const { return world_.rank() == 0; }
   // What checkpoints hold, and are loaded into.
   checkpoint::TrainingState training_state();
-  void resume(const state::Checkpoint& checkpoint);
+  void resume();
+  // Of the best checkpoint that rank 0 sees.
+  std::optional<double> best_so_far();
   StepFigures take_step();
   metrics::Record record_of(const StepFigures& figures);
   void measure_peak();
   void evaluate_into(metrics::Record& record, metrics::Sinks& sinks);
-  // Whether any rank was told to stop; the record gets the memory of the fullest.
-  bool agree_on_end(metrics::Record& record);
-  void save(metrics::Sinks& sinks);
+  // Whether any rank was told to stop; the record gets the memory of the fullest. A save that is under way
+  // goes on.
+  bool agree_after_step(metrics::Record& record);
+  // False when it is left out: one is under way, or cannot begin. `wait`: then an error ends the run.
+  bool save(metrics::Sinks& sinks, std::optional<double> best, bool wait);
   [[nodiscard]] bool due(int64_t every) const { return every > 0 && step_ % every == 0; }
 
   config::RunConfig config_;
@@ -92,6 +97,7 @@ class Trainer {
   std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<optim::GradientScaler> scaler_;  // with fp16
   std::unique_ptr<feed::Feed> feed_;
+  checkpoint::Saver saver_;
 
   int64_t step_ = 0;
   int64_t tokens_ = 0;

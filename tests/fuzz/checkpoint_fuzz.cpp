@@ -1,4 +1,4 @@
-// Any bytes as the manifest of a checkpoint, with a digest that holds, and as a rank's list: read or
+// Any bytes as the manifest of a checkpoint, with a digest that holds, and as a rank's report: read or
 // refused with a DataError. What can be read is the same when it is written and read again.
 
 #include <string>
@@ -7,6 +7,7 @@
 #include "shoal/core/checksum.h"
 #include "shoal/core/error.h"
 #include "shoal/state/checkpoint_manifest.h"
+#include "shoal/state/part_report.h"
 
 #include "tests/fuzz/require.h"
 
@@ -27,15 +28,12 @@ void check_manifest(const std::string& json) {
   const auto manifest = read_or_refuse([&] { return manifest_from_json(json, "m"); });
   if (!manifest) return;
   require(manifest_from_json(to_json(*manifest), "again") == *manifest);
-  for (const TensorEntry& tensor : manifest->parts.tensors) {
-    uint64_t elements = 0;
-    for (const PieceEntry& piece : tensor.pieces) {
-      require(is_inside(piece.box, tensor.shape));
-      require(piece.at + piece_bytes(tensor, piece) <= manifest->parts.files[piece.file].bytes);
-      elements += elements_of(piece.box);
-    }
-    require(elements == elements_of(whole_of(tensor.shape)));
+  for (const DataFile& file : manifest->files) {
+    require(file.header_bytes <= file.bytes);
+    require(file.name.find('/') == std::string::npos);
   }
+  for (const TensorSpec& tensor : manifest->tensors)
+    require(checked_bytes(tensor.dtype, tensor.shape).has_value());
 }
 
 }  // namespace
@@ -44,7 +42,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   check_manifest(std::string(input));
   check_manifest(with_digest(input));
-  const auto parts = read_or_refuse([&] { return part_list_from_json(input, "p"); });
-  if (parts) require(part_list_from_json(to_json(*parts), "again") == *parts);
+  const auto report = read_or_refuse([&] { return part_report_from_json(input, "p"); });
+  if (!report) return 0;
+  require(part_report_from_json(to_json(*report), "again") == *report);
+  (void)read_or_refuse([&] { return join({*report, *report}); });
   return 0;
 }

@@ -30,7 +30,8 @@ std::string with_length(std::string_view input) {
 }
 
 void check_file(std::string_view file) {
-  const auto header = read_or_refuse([&] { return read_safetensors_header(file, "x"); });
+  const auto header =
+      read_or_refuse([&] { return read_safetensors_header(file, file.size(), "x"); });
   if (!header) return;
   std::vector<TensorSpec> specs;
   std::set<std::string> names;
@@ -45,7 +46,7 @@ void check_file(std::string_view file) {
   require(bytes <= file.size());
   const std::string again =
       safetensors_header(specs, header->metadata) + std::string(file.substr(file.size() - bytes));
-  const SafetensorsHeader reread = read_safetensors_header(again, "again");
+  const SafetensorsHeader reread = read_safetensors_header(again, again.size(), "again");
   require(reread.metadata == header->metadata);
   // Empty tensors at one place may change theirs.
   require(reread.tensors.size() == header->tensors.size());

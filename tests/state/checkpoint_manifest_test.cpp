@@ -7,6 +7,8 @@
 
 #include "shoal/core/checksum.h"
 #include "shoal/core/error.h"
+#include "shoal/state/part_header.h"
+#include "shoal/state/part_report.h"
 
 #include "tests/support/error_text.h"
 
@@ -16,18 +18,16 @@ namespace {
 using ::testing::HasSubstr;
 using tests::error_text;
 
-// Two ranks, a tensor cut between them, one whole, one empty.
+constexpr const char* kId = "00112233445566778899aabbccddeeff";
+
 CheckpointManifest good() {
-  CheckpointManifest manifest{.step = 200, .values = {{"seed", "7"}}};
-  manifest.parts.files = {{"rank-00000-00000.safetensors", 100 + 16, 100, 0xc0ffee},
-                          {"rank-00001-00000.safetensors", 100 + 8 + 6, 100, 0xbeef}};
-  manifest.parts.tensors = {
-      {{"a", DType::kF32, {2, 3}},
-       {{0, 100, {{0, 0}, {2, 2}}, {1}}, {1, 106, {{0, 2}, {2, 1}}, {2}}}},
-      {{"b", DType::kBf16, {3}}, {{1, 100, {{0}, {3}}, {3}}}},
-      {{"none", DType::kI64, {0, 5}}, {}},
-  };
-  return manifest;
+  return {.id = kId,
+          .step = 200,
+          .values = {{"seed", "7"}},
+          .files = {{"rank-00000-00000.safetensors", 116, 100, {.low = 0xc0ffee, .high = 1}},
+                    {"rank-00001-00000.safetensors", 114, 100, {.low = 0xbeef, .high = 2}}},
+          .tensors = {
+              {"a", DType::kF32, {2, 3}}, {"b", DType::kBf16, {3}}, {"none", DType::kI64, {0, 5}}}};
 }
 
 // What somebody who knows the format would write.
@@ -40,44 +40,37 @@ std::string refusal_of(const std::string& text) {
   return error_text<DataError>([&] { (void)manifest_from_json(text, "m.json"); });
 }
 
-// The good one with one text in it replaced, and a digest that holds.
-std::string refusal_with(const std::string& from, const std::string& to) {
-  std::string text = to_json(good());
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
   const size_t at = text.find(from);
   EXPECT_NE(at, std::string::npos) << from;
-  return refusal_of(with_digest(text.replace(at, from.size(), to)));
-}
-
-template <class Change>
-std::string refusal_after(Change change) {
-  CheckpointManifest manifest = good();
-  change(manifest.parts);
-  return refusal_of(to_json(manifest));
+  return text.replace(at, from.size(), to);
 }
 
 TEST(CheckpointManifestText, ComesBack) {
   EXPECT_EQ(manifest_from_json(to_json(good()), "m.json"), good());
-  EXPECT_EQ(part_list_from_json(to_json(good().parts), "p.json"), good().parts);
 }
 
-// The text of version 1 as it was on the day it was fixed: every later shoal reads it.
-TEST(CheckpointManifestText, OfVersion1IsRead) {
+// The text of version 2 as it was on the day it was fixed: every later shoal reads it.
+TEST(CheckpointManifestText, OfVersion2IsRead) {
   const std::string text =
-      R"({"format": "shoal checkpoint", "version": 1, "step": 5, "chunk_bytes": 1048576,
+      R"({"format": "shoal checkpoint", "version": 2, "id": "00112233445566778899aabbccddeeff", "step": 5,
  "values": {
   "seed": "7"},
  "files": [
-  {"file": "rank-00000-00000.safetensors", "bytes": 65542, "header_bytes": 65536, "header_crc32c": "00c0ffee"}],
+  {"file": "rank-00000-00000.safetensors", "bytes": 4102, "header_bytes": 4096, "header_digest": "00000000deadbeef0000000000c0ffee"}],
  "tensors": [
-  {"name": "b", "dtype": "BF16", "shape": [3], "pieces": [
-    {"file": 0, "at": 65536, "begin": [0], "extent": [3], "crc32c": "deadbeef"}]}],
+  {"name": "b", "dtype": "BF16", "shape": [3]}],
  "digest": "DIGEST"}
 )";
-  CheckpointManifest expected{.step = 5, .values = {{"seed", "7"}}};
-  expected.parts.files = {{"rank-00000-00000.safetensors", 65542, 65536, 0xc0ffee}};
-  expected.parts.tensors = {{{"b", DType::kBf16, {3}}, {{0, 65536, {{0}, {3}}, {0xdeadbeef}}}}};
-  std::string whole = text;
-  whole.replace(whole.find("DIGEST"), 6, "50ddfd377948e9e1c32fadd9b06080f4");
+  const CheckpointManifest expected{.id = kId,
+                                    .step = 5,
+                                    .values = {{"seed", "7"}},
+                                    .files = {{"rank-00000-00000.safetensors",
+                                               4102,
+                                               4096,
+                                               {.low = 0xc0ffee, .high = 0xdeadbeef}}},
+                                    .tensors = {{"b", DType::kBf16, {3}}}};
+  const std::string whole = replaced(text, "DIGEST", "ed3833703fab96db4ec54e5c2ce79e61");
   EXPECT_EQ(manifest_from_json(whole, "m.json"), expected);
   EXPECT_EQ(to_json(expected), whole);
 }
@@ -96,8 +89,10 @@ TEST(CheckpointManifestText, IsRefusedWhenTornOrDamaged) {
 TEST(CheckpointManifestText, IsRefusedWhenItLies) {
   const std::vector<std::array<const char*, 3>> cases = {
       {"shoal checkpoint", "shoal tokens", "not the manifest of a checkpoint"},
-      {"\"version\": 1", "\"version\": 2", "of version 2, this shoal reads 1"},
-      {"\"chunk_bytes\": 1048576", "\"chunk_bytes\": 0", "chunks have 0 bytes"},
+      {"\"version\": 2", "\"version\": 1", "of version 1, this shoal reads 2"},
+      {"\"version\": 2", "\"version\": 3", "of version 3, this shoal reads 2"},
+      {kId, "00112233445566778899aabbccddeef", "id is not made of 32 hex digits"},
+      {kId, "00112233445566778899AABBCCDDEEFF", "id is not made of 32 hex digits"},
       {"\"step\": 200", "\"step\": 1000000000000000", "at most 999999999999999"},
       {"\"step\": 200", "\"step\": -1", "step is not a whole number"},
       {"\"seed\": \"7\"", "\"seed\": 7", "values.seed is not a text"},
@@ -107,48 +102,96 @@ TEST(CheckpointManifestText, IsRefusedWhenItLies) {
       {"rank-00000-00000.safetensors", ".hidden", "not the name of a file of tensors"},
       {"rank-00000-00000.safetensors", "manifest.json", "not the name of a file of tensors"},
       {"rank-00000-00000.safetensors", "rank-00001-00000.safetensors", "is listed twice"},
-      {"\"bytes\": 116", "\"bytes\": 117", "end at 116, but it has 117 bytes"},
-      {"\"bytes\": 116", "\"bytes\": 115", "behind the end of"},
       {"\"bytes\": 116", "\"bytes\": 281474976710656", "at most 281474976710655"},
       {"\"header_bytes\": 100", "\"header_bytes\": 117", "header_bytes is 117, but at most 116"},
-      {"\"header_bytes\": 100", "\"header_bytes\": 99", "begins at 100, but the one before ends"},
-      {"00c0ffee", "00c0ffe", "8 hex digits"},
-      {"00c0ffee", "00c0ffeg", "8 hex digits"},
-      {"00c0ffee", "00c0ffee00c0ffee", "is not one"},
+      {"0000000000c0ffee", "0000000000c0ffe", "32 hex digits"},
+      {"0000000000c0ffee", "0000000000c0ffeg", "32 hex digits"},
       {"\"name\": \"a\"", "\"name\": \"\"", "name has 0 bytes"},
       {"\"name\": \"a\"", "\"name\": \"b\"", "twice or out of order"},
       {"\"F32\"", "\"F4\"", "dtype is none that shoal knows"},
       {"[2, 3]", "[2, 281474976710655]", "is too large"},
-      {"[2, 3]", "[2, 2]", "does not lie in [2, 2]"},
-      {"[2, 3]", "[2]", "does not lie in [2]"},
-      {"[2, 3]", "[2, 4]", "do not cover its shape [2, 4] exactly once"},
-      {"\"file\": 0", "\"file\": 2", "file is 2, but at most 1"},
-      {"\"at\": 106", "\"at\": 105", "begins at 105, but the one before ends at 106"},
-      {"\"at\": 106", "\"at\": 107", "behind the end"},
-      {"\"begin\": [0, 2]", "\"begin\": [0, 1]", "do not cover"},
-      {"\"begin\": [0, 2]", "\"begin\": [0, 3]", "does not lie in"},
-      {"\"extent\": [2, 1]", "\"extent\": [2, 0]", "is empty"},
-      {"\"crc32c\": \"00000002\"", "\"crc32c\": \"\"", "has 8 bytes, but 0 checksums"},
-      {"\"crc32c\": \"00000002\"", "\"crc32c\": \"0000000200000002\"", "but 2 checksums"},
-      {"\"shape\": [0, 5]", "\"shape\": [1, 5]", "the 0 pieces of tensor \"none\" do not cover"},
+      {"[2, 3]", "[2, -3]", "shape is not a whole number"},
+      {"[2, 3]", "[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]", "more than 16 dimensions"},
       {"\"tensors\": [", "\"tensors\": [[[[[[[[[[[[[[[[[[", "this is no JSON"},
   };
   for (const auto& [from, to, why] : cases)
-    EXPECT_THAT(refusal_with(from, to), HasSubstr(why)) << from << " -> " << to;
+    EXPECT_THAT(refusal_of(with_digest(replaced(to_json(good()), from, to))), HasSubstr(why))
+        << from << " -> " << to;
 }
 
-TEST(CheckpointManifestText, IsRefusedWhenPiecesOverlapOrLackAFile) {
-  EXPECT_THAT(refusal_after([](PartList& parts) {
-                // Tensor b takes the place of a's second piece, which takes b's.
-                std::swap(parts.tensors[0].pieces[1].at, parts.tensors[1].pieces[0].at);
-              }),
-              HasSubstr("begins at 106, but the one before ends at 108"));
-  EXPECT_THAT(refusal_after([](PartList& parts) { parts.files.clear(); }),
-              HasSubstr("has no file to be in"));
-  EXPECT_THAT(refusal_after([](PartList& parts) {
-                parts.tensors[0].pieces.push_back(parts.tensors[0].pieces[0]);
-              }),
-              HasSubstr("begins at 100, but the one before ends at 116"));
+// Two pieces: a whole tensor, and a part of a larger one that takes two chunks.
+std::vector<PieceInFile> good_pieces() {
+  std::vector<PieceInFile> pieces(2);
+  static_cast<PieceSpec&>(pieces[0]) = {{"b", DType::kBf16, {3}}, {{0}, {3}}};
+  pieces[0].crc32c = {0xc0ffee};
+  static_cast<PieceSpec&>(pieces[1]) = {{"a", DType::kU8, {3, 600'011}}, {{1, 11}, {2, 600'000}}};
+  pieces[1].crc32c = {1, 0xdeadbeef};
+  pieces[0].at = part_header(kId, pieces).size();
+  pieces[1].at = pieces[0].at + 6;
+  return pieces;
+}
+
+TEST(PartHeader, ComesBackAndHasOneSizeWhateverTheSums) {
+  std::vector<PieceInFile> pieces = good_pieces();
+  const std::string header = part_header(kId, pieces);
+  EXPECT_EQ(header.size(), 4096U);
+  EXPECT_EQ(read_part_header(header, header.size() + 1'200'006, kId, "f"), pieces);
+  for (PieceInFile& piece : pieces) piece.crc32c.clear();
+  EXPECT_EQ(part_header(kId, pieces).size(), header.size());
+}
+
+TEST(PartHeader, IsRefusedWhenItLies) {
+  const std::string header = part_header(kId, good_pieces());
+  const auto refusal = [](const std::string& text, uint64_t more = 1'200'006) {
+    return error_text<DataError>(
+        [&] { (void)read_part_header(text, text.size() + more, kId, "f"); });
+  };
+  EXPECT_THAT(refusal(header, 1'200'005), HasSubstr("f: its tensors end at"));
+  EXPECT_THAT(refusal(header.substr(0, 4095)), HasSubstr("f: its header has"));
+  const std::vector<std::array<const char*, 3>> cases = {
+      {"shoal checkpoint", "other checkpoint", "no part of a checkpoint"},
+      {kId, "00112233445566778899aabbccddeefe", "a part of another checkpoint"},
+      {"[3] 00c0ffee", "[4] 00c0ffee", "\"b\" is no piece"},
+      {"[3] 00c0ffee", "[3] 00c0ffeg", "\"b\" is no piece"},
+      {"[3] 00c0ffee", "[3]  0c0ffee", "\"b\" is no piece"},
+      {"[3, 600011] ", "[2, 600011] ", "is no piece"},
+      {"[3, 600011] ", "[3,600011]  ", "is no piece"},
+      {"[3, 600011] ", "[3, 060011] ", "is no piece"},
+      {"[3, 600011] 00000001", "[3, 600011]         ", "is no piece"},
+  };
+  for (const auto& [from, to, why] : cases)
+    EXPECT_THAT(refusal(replaced(header, from, to)), HasSubstr(why)) << from << " -> " << to;
+  // The name of a piece, which stands there twice.
+  for (const char* name : {"a[1:3,11:600012]", "a[2:4,11:600011]", "a[1:3;11:600011]",
+                           "a[1:3,11:60001x]", "a[1:3,11:6000111", "b[1:3,11:600011]"}) {
+    const std::string text =
+        replaced(replaced(header, "a[1:3,11:600011]", name), "a[1:3,11:600011]", name);
+    const std::string why = refusal(text);
+    if (name[0] == 'a') {
+      EXPECT_THAT(why, HasSubstr("is no piece")) << name;
+    } else {
+      EXPECT_THAT(why, HasSubstr("no error"));  // of another tensor: the manifest knows its shape
+    }
+  }
+}
+
+TEST(PartReportText, ComesBackOrIsRefused) {
+  PartReport report;
+  for (const PieceInFile& piece : good_pieces()) report.add(piece);
+  report.add({{"a", DType::kU8, {3, 600'011}}, {{0, 0}, {1, 600'011}}});
+  report.files = good().files;
+  EXPECT_EQ(report.tensors.size(), 2U);
+  EXPECT_EQ(report.written.size(), 2U);
+  const std::string text = to_json(report);
+  EXPECT_EQ(part_report_from_json(text, "r"), report);
+  const auto refusal = [](const std::string& json) {
+    return error_text<DataError>([&] { (void)part_report_from_json(json, "rank 3"); });
+  };
+  EXPECT_THAT(refusal(replaced(text, "\"written\": \"", "\"written\": \"0")),
+              HasSubstr("rank 3: report.written is not made of three numbers"));
+  const size_t first_digit = text.find("\"written\": \"") + 12;
+  EXPECT_THAT(refusal(std::string(text).replace(first_digit, 1, "x")),
+              HasSubstr("not made of hex digits"));
 }
 
 }  // namespace

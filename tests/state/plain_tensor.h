@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <random>
 #include <string>
 #include <vector>
@@ -74,9 +75,44 @@ inline std::vector<Box> some_cuts(const Shape& shape, int cuts, Random& random) 
   return boxes;
 }
 
+// A piece with its bytes.
+struct Piece {
+  PieceSpec spec;
+  std::vector<std::byte> bytes;
+};
+
+inline Piece piece_of(const PlainTensor& tensor, const Box& box) {
+  return {{tensor.spec, box}, tensor.part(box)};
+}
+
 inline Piece whole_piece(const PlainTensor& tensor) {
-  return {tensor.spec.name, tensor.spec.dtype, tensor.spec.shape, whole_of(tensor.spec.shape),
-          tensor.bytes};
+  return {{tensor.spec, whole_of(tensor.spec.shape)}, tensor.bytes};
+}
+
+inline std::vector<PieceSpec> specs_of(const std::vector<Piece>& pieces) {
+  std::vector<PieceSpec> specs;
+  for (const Piece& piece : pieces) specs.push_back(piece.spec);
+  return specs;
+}
+
+inline PartReport write_part(const UncommittedCheckpoint& checkpoint,
+                             int rank,
+                             const std::vector<Piece>& pieces) {
+  PartWriter writer(checkpoint.directory(), checkpoint.id(), rank, specs_of(pieces));
+  for (const Piece& piece : pieces) writer.write(piece.bytes);
+  return writer.finish();
+}
+
+// Written by as many ranks as there are lists.
+inline std::filesystem::path save_pieces(const std::filesystem::path& root,
+                                         uint64_t step,
+                                         const std::vector<std::vector<Piece>>& ranks,
+                                         const Values& values = {}) {
+  UncommittedCheckpoint checkpoint(root, step);
+  std::vector<PartReport> reports;
+  for (const std::vector<Piece>& pieces : ranks)
+    reports.push_back(write_part(checkpoint, static_cast<int>(reports.size()), pieces));
+  return checkpoint.commit(values, reports);
 }
 
 }  // namespace shoal::state

@@ -41,7 +41,8 @@ std::string file_of(const std::string& json, const std::string& data = "") {
 }
 
 std::string refusal_of(const std::string& file) {
-  return error_text<DataError>([&] { (void)read_safetensors_header(file, "x.safetensors"); });
+  return error_text<DataError>(
+      [&] { (void)read_safetensors_header(file, file.size(), "x.safetensors"); });
 }
 
 // Of a file with one tensor "a", whose entry is this.

@@ -1,0 +1,95 @@
+#include "shoal/checkpoint/from_first_rank.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include <ATen/ATen.h>
+
+#include "shoal/checkpoint/agreement.h"
+#include "shoal/checkpoint/tensor_bytes.h"
+#include "shoal/core/error.h"
+
+namespace shoal::checkpoint {
+namespace {
+
+constexpr uint64_t kBlockBytes = uint64_t{64} << 20;
+
+// A held tensor as it lies on disk, until it is complete.
+struct Arriving {
+  const HeldTensor* held = nullptr;
+  at::Tensor elements;
+};
+
+// The tensor in boxes of whole rows, none much above kBlockBytes.
+std::vector<state::Box> blocks_of(const state::TensorSpec& tensor) {
+  const uint64_t bytes = state::tensor_bytes(tensor.dtype, tensor.shape);
+  if (bytes == 0) return {};
+  const state::Box whole = state::whole_of(tensor.shape);
+  if (tensor.shape.empty() || bytes <= kBlockBytes) return {whole};
+  const uint64_t row = bytes / static_cast<uint64_t>(tensor.shape[0]);
+  const auto rows = static_cast<int64_t>(std::max<uint64_t>(kBlockBytes / row, 1));
+  std::vector<state::Box> blocks;
+  for (int64_t begin = 0; begin < tensor.shape[0]; begin += rows) {
+    blocks.push_back(whole);
+    blocks.back().begin[0] = begin;
+    blocks.back().extent[0] = std::min(rows, tensor.shape[0] - begin);
+  }
+  return blocks;
+}
+
+void take(const state::Box& block, const at::Tensor& bytes, const Arriving& arriving) {
+  const auto element = static_cast<size_t>(arriving.elements.element_size());
+  for (const state::BoxOfRange& box : arriving.held->boxes) {
+    const std::span<std::byte> out = writable_bytes_of(arriving.elements)
+                                         .subspan(static_cast<size_t>(box.offset) * element,
+                                                  static_cast<size_t>(box.elements) * element);
+    state::for_each_run(block, box.box, [&](const state::Run& run) {
+      std::memcpy(out.data() + run.to * element, bytes_of(bytes).data() + run.from * element,
+                  run.count * element);
+    });
+  }
+}
+
+}  // namespace
+
+void load_from_first_rank(comm::World& world,
+                          const state::Checkpoint* checkpoint,
+                          const state::CheckpointManifest& manifest,
+                          const std::vector<HeldTensor>& tensors) {
+  std::map<std::string, std::vector<const HeldTensor*>> wanted;
+  for (const HeldTensor& held : tensors) wanted[held.name].push_back(&held);
+  together(world, "what a checkpoint has", [&] {
+    size_t found = 0;
+    for (const state::TensorSpec& tensor : manifest.tensors) {
+      const auto held = wanted.find(tensor.name);
+      if (held == wanted.end()) continue;
+      ++found;
+      if (held->second.front()->shape != tensor.shape)
+        throw DataError(format("tensor '{}' is {}, but this run's is {}", tensor.name,
+                               state::describe(tensor.shape),
+                               state::describe(held->second.front()->shape)));
+    }
+    if (found != wanted.size())
+      throw DataError(format("{} of this run's tensors are missing", wanted.size() - found));
+  });
+  for (const state::TensorSpec& tensor : manifest.tensors) {
+    std::vector<Arriving> arriving;
+    for (const HeldTensor* held : wanted[tensor.name])
+      arriving.push_back({held, at::empty({held->flat.numel()}, torch_type(tensor.dtype))});
+    for (const state::Box& block : blocks_of(tensor)) {
+      const at::Tensor bytes = at::empty(
+          {static_cast<int64_t>(state::elements_of(block) * state::element_bytes(tensor.dtype))},
+          at::kByte);
+      together(world, "a part of a checkpoint", [&] {
+        if (checkpoint != nullptr) checkpoint->read(tensor.name, block, writable_bytes_of(bytes));
+      });
+      world.control().broadcast(bytes, 0, "a part of a checkpoint");
+      for (const Arriving& one : arriving) take(block, bytes, one);
+    }
+    for (const Arriving& one : arriving)
+      one.held->flat.copy_(one.elements.view(one.held->flat.sizes()));
+  }
+}
+
+}  // namespace shoal::checkpoint

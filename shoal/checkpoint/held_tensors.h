@@ -1,0 +1,34 @@
+// held_tensors.h -- the logical tensors of a training's state of which this rank holds something: weights,
+// the optimizer's means, and a few small ones.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <ATen/core/Tensor.h>
+
+#include "shoal/checkpoint/training_state.h"
+#include "shoal/state/element_range.h"
+
+namespace shoal::checkpoint {
+
+// Elements of a logical tensor, and where they lie in it.
+struct HeldTensor {
+  std::string name;
+  state::Shape shape;  // of the whole tensor
+  at::Tensor flat;     // what this rank has, in the order of the boxes
+  std::vector<state::BoxOfRange> boxes;
+};
+
+// Everything that this rank holds.
+std::vector<HeldTensor> held_by(const TrainingState& state);
+
+// What this rank writes. Of ranks that hold the same, each writes a part: together they write everything, once.
+std::vector<HeldTensor> written_by(const TrainingState& state);
+
+// The weights alone, as they are computed with.
+std::vector<HeldTensor> held_weights(const parallel::ParallelModel& model);
+
+std::string weight_name(const model::WeightSpec& spec);  // "weights.blocks.0.mlp.up.weight"
+
+}  // namespace shoal::checkpoint

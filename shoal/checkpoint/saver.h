@@ -1,0 +1,86 @@
+// saver.h -- saves of a run: the loop stops for a copy of what each rank writes, and goes on while it is written.
+//
+//   Saver saver(world, "runs/a/checkpoints");
+//   saver.begin(step, state, values, [](const SavedCheckpoint& saved) { prune(...); });
+//   ...
+//   saver.advance(agreed);       // after each step: what all ranks say of busy() and failed()
+//   saver.finish();              // at the end of the run
+//
+//   begin()     all ranks copy, then write behind      phase kWriting
+//   advance()   nobody writes any more: reports        phase kCommitting, rank 0 alone, behind too
+//   advance()   rank 0 is done                         idle again
+//
+// No rank waits for a disk between begin() and finish(). One save is under way at most; a run that has to save
+// again before it is over leaves that out. A save that fails leaves the checkpoints as they were: training goes
+// on.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "shoal/checkpoint/training_state.h"
+#include "shoal/comm/world.h"
+#include "shoal/state/checkpoint_manifest.h"
+
+namespace shoal::checkpoint {
+
+// What ranks tell each other after a step; all of them together: any.
+struct SaveStatus {
+  bool busy = false;
+  bool failed = false;
+};
+
+struct SavedCheckpoint {
+  uint64_t step = 0;
+  std::filesystem::path path;
+  uint64_t bytes = 0;        // of this rank
+  double copy_seconds = 0;   // for which the loop stood still
+  double write_seconds = 0;  // behind it
+};
+
+class Saver {
+ public:
+  // `root` is one that all ranks see.
+  Saver(comm::World& world, std::filesystem::path root);
+  Saver(const Saver&) = delete;
+  Saver& operator=(const Saver&) = delete;
+  // Waits for what is written here; a checkpoint that is not committed is removed.
+  ~Saver();
+
+  // Memory for the copy, before a step has to wait for it.
+  void prepare(const TrainingState& state);
+
+  [[nodiscard]] bool idle() const;
+
+  // Runs on rank 0 when the checkpoint is there, not on the thread of the loop: to mark it, to remove others.
+  using Committed = std::function<void(const SavedCheckpoint&)>;
+
+  // Collective, and only when idle. DataError on all ranks when rank 0 cannot make the directory.
+  void begin(uint64_t step,
+             const TrainingState& state,
+             const state::Values& values,
+             Committed committed = nullptr);
+
+  [[nodiscard]] SaveStatus status() const;
+  // With any() of what all ranks say. Collective when nobody is busy. Rank 0 warns of a save that failed.
+  void advance(const SaveStatus& of_all);
+
+  // Waits until idle. Collective. DataError on all ranks when the save fails.
+  void finish();
+
+ private:
+  struct Save;
+
+  void report_and_commit();
+  void join_thread();
+
+  comm::World& world_;
+  std::filesystem::path root_;
+  std::unique_ptr<Save> save_;  // nullptr: idle
+  struct Memory;
+  std::unique_ptr<Memory> memory_;
+};
+
+}  // namespace shoal::checkpoint

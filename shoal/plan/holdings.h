@@ -1,0 +1,31 @@
+// holdings.h -- which elements of which weights a rank holds between steps: its shard of every group of units, as
+// ranges of weights.
+//
+//     rank 0        rank 1        rank 2
+//   [ a a a a b | b b c c c c | c d d d 0 ]       rank 1 holds the end of b and the beginning of c
+//
+// parallel/unit_group.h holds the same with tensors; tests/parallel compares the two.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "shoal/plan/mesh.h"
+#include "shoal/plan/rank_work.h"
+
+namespace shoal::plan {
+
+struct Holding {
+  const Parameter* weight = nullptr;
+  int64_t first = 0;  // element of what the rank's tensor-parallel place has of the weight
+  int64_t count = 0;
+};
+
+// What the rank writes into a checkpoint: of ranks that hold the same, each has a part. Valid as long as `work`,
+// which is this rank's.
+std::vector<Holding> written_holdings(const config::RunConfig& config,
+                                      const Mesh& mesh,
+                                      int rank,
+                                      const RankWork& work);
+
+}  // namespace shoal::plan

@@ -1,0 +1,29 @@
+// element_range.h -- a range of elements of a tensor, counted in row-major order, as boxes.
+//
+//   elements 6 to 16 of a matrix [5, 4]:   . . . .     three boxes:  [1:2, 2:4] [2:4, 0:4] [4:5, 0:1]
+//                                          . . a a
+//                                          a a a a
+//                                          a a a a
+//                                          a . . .
+//
+// A rank has a range of elements of its parts of a tensor, one part after the other; a checkpoint knows boxes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "shoal/state/box.h"
+
+namespace shoal::state {
+
+struct BoxOfRange {
+  Box box;
+  int64_t offset = 0;  // of its elements in the range: they lie there in C order of the box
+  int64_t elements = 0;
+};
+
+// Of `count` elements from `first` on. The parts are boxes of a tensor of one or two dimensions; the boxes
+// come in the order of the elements.
+std::vector<BoxOfRange> boxes_of_range(const std::vector<Box>& parts, int64_t first, int64_t count);
+
+}  // namespace shoal::state
