@@ -1,0 +1,24 @@
+// gelu_loop.h -- GELU's tanh form and its derivative over plain arrays, as wide as the processor's vectors.
+//
+//   gelu_tanh(x.data(), y.data(), n);                        // y = x / (1 + exp(-2 u)), u = sqrt(2 / pi) (x + 0.044715 x^3)
+//   gelu_tanh_backward(x.data(), dy.data(), dx.data(), n);   // dx = dy * dGELU/dx
+//
+// The quotient is 0.5 x (1 + tanh u) without the cancellation where tanh is near -1. What an element becomes
+// does not depend on its place or on n. Beyond -10, where the function is smaller than 1e-36, it is that of -10,
+// also for -inf; NaN stays NaN. Output and input may be the same array.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace shoal::model {
+
+// An element of bf16 as its bits: the upper half of an fp32. Computed in fp32 and rounded to nearest even.
+enum class Bf16 : uint16_t {};
+
+void gelu_tanh(const float* x, float* y, size_t n);
+void gelu_tanh(const Bf16* x, Bf16* y, size_t n);
+void gelu_tanh_backward(const float* x, const float* dy, float* dx, size_t n);
+void gelu_tanh_backward(const Bf16* x, const Bf16* dy, Bf16* dx, size_t n);
+
+}  // namespace shoal::model
