@@ -34,3 +34,10 @@ target_include_directories(shoal_torch SYSTEM INTERFACE
 target_link_libraries(shoal_torch INTERFACE
   "${SHOAL_TORCH}/lib/libtorch_cpu.so" "${SHOAL_TORCH}/lib/libc10.so")
 target_link_options(shoal_torch INTERFACE -Wl,--allow-shlib-undefined)
+
+# The OpenMP runtime that libtorch brings: another one would start threads of its own beside it.
+set(openmp_runtime "${SHOAL_TORCH}/lib/libgomp.so.1")
+if(NOT EXISTS "${openmp_runtime}")
+  set(openmp_runtime gomp)
+endif()
+target_link_libraries(shoal_torch INTERFACE "${openmp_runtime}")

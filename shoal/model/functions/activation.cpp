@@ -1,8 +1,8 @@
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
 #include "shoal/core/error.h"
 #include "shoal/model/functions/gelu_loop.h"
+#include "shoal/model/functions/parallel_loop.h"
 #include "shoal/model/functions/rowwise.h"
 
 namespace shoal::model {
@@ -19,14 +19,7 @@ class Gelu final : public RowWise {
   }
 };
 
-// Each thread's share of [0, elements), when a thread has enough to do.
-template <class Loop>
-void in_parallel(int64_t elements, Loop loop) {
-  constexpr int64_t kWorthAThread = 1 << 13;
-  at::parallel_for(0, elements, kWorthAThread, [&](int64_t begin, int64_t end) {
-    loop(begin, static_cast<size_t>(end - begin));
-  });
-}
+constexpr int64_t kWorthAThread = 1 << 13;  // elements
 
 // On a CPU at::gelu can take as long as the matrix product before it, whose rows are short; these loops
 // take a fifth of it.
@@ -35,7 +28,9 @@ at::Tensor gelu_tanh_on_cpu(const at::Tensor& x) {
   at::Tensor y = at::empty_like(x);
   const auto* const in = static_cast<const Number*>(x.const_data_ptr());
   auto* const out = static_cast<Number*>(y.mutable_data_ptr());
-  in_parallel(x.numel(), [&](int64_t at, size_t n) { gelu_tanh(in + at, out + at, n); });
+  parallel_loop(x.numel(), kWorthAThread, [&](int64_t begin, int64_t end) {
+    gelu_tanh(in + begin, out + begin, static_cast<size_t>(end - begin));
+  });
   return y;
 }
 
@@ -45,8 +40,9 @@ at::Tensor gelu_tanh_backward_on_cpu(const at::Tensor& x, const at::Tensor& grad
   const auto* const in = static_cast<const Number*>(x.const_data_ptr());
   const auto* const dy = static_cast<const Number*>(gradient.const_data_ptr());
   auto* const dx = static_cast<Number*>(result.mutable_data_ptr());
-  in_parallel(x.numel(),
-              [&](int64_t at, size_t n) { gelu_tanh_backward(in + at, dy + at, dx + at, n); });
+  parallel_loop(x.numel(), kWorthAThread, [&](int64_t begin, int64_t end) {
+    gelu_tanh_backward(in + begin, dy + begin, dx + begin, static_cast<size_t>(end - begin));
+  });
   return result;
 }
 

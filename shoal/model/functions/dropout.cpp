@@ -1,8 +1,8 @@
 #include "shoal/model/functions/dropout.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
+#include "shoal/model/functions/parallel_loop.h"
 #include "shoal/model/functions/recording.h"
 
 namespace shoal::model {
@@ -13,7 +13,7 @@ at::Tensor kept_elements(
   bool* const out = kept.data_ptr<bool>();
   const auto threshold = static_cast<float>(rate);
   constexpr int64_t kAtOnce = 4096;
-  at::parallel_for(0, kept.numel(), kAtOnce, [&](int64_t begin, int64_t end) {
+  parallel_loop(kept.numel(), kAtOnce, [&](int64_t begin, int64_t end) {
     std::array<float, 256> numbers;
     for (int64_t at = begin; at < end; at += static_cast<int64_t>(numbers.size())) {
       const auto count =
