@@ -9,13 +9,12 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+
+#include "shoal/model/functions/vector_math.h"
 
 namespace shoal::model {
 
-// An element of bf16 as its bits: the upper half of an fp32. Computed in fp32 and rounded to nearest even.
-enum class Bf16 : uint16_t {};
-
+// Of bf16: computed in fp32 and rounded once.
 void gelu_tanh(const float* x, float* y, size_t n);
 void gelu_tanh(const Bf16* x, Bf16* y, size_t n);
 void gelu_tanh_backward(const float* x, const float* dy, float* dx, size_t n);

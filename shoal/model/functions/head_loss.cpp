@@ -5,6 +5,9 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include "shoal/core/error.h"
+#include "shoal/model/functions/entropy_loop.h"
+#include "shoal/model/functions/parallel_loop.h"
 #include "shoal/model/functions/recording.h"
 #include "shoal/model/functions/wide_type.h"
 
@@ -28,10 +31,41 @@ at::Tensor cross_entropies(const at::Tensor& scores,
   return counts.defined() ? losses.mul_(counts) : losses;
 }
 
+// The same of any number of bf16 rows on a CPU, where operators would need them in fp32 first.
+at::Tensor cross_entropies_of_bf16(const at::Tensor& scores,
+                                   const at::Tensor& classes,
+                                   const at::Tensor& counted,
+                                   bool gradient) {
+  const int64_t width = scores.size(1);
+  const at::Tensor counts = counted.defined() ? counted.to(at::kFloat).contiguous() : at::Tensor();
+  const at::Tensor targets = classes.contiguous();
+  at::Tensor losses = at::empty({scores.size(0)}, scores.options().dtype(at::kFloat));
+  auto* const first = static_cast<Bf16*>(scores.mutable_data_ptr());
+  const auto* const target = targets.const_data_ptr<int64_t>();
+  const float* const count = counts.defined() ? counts.const_data_ptr<float>() : nullptr;
+  auto* const loss = losses.mutable_data_ptr<float>();
+  parallel_loop(scores.size(0), /*least=*/1, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      SHOAL_CHECK(target[row] >= 0 && target[row] < width, "target {} of {} classes", target[row],
+                  width);
+      Bf16* const at = first + row * width;
+      const auto chosen = static_cast<size_t>(target[row]);
+      const float factor = count != nullptr ? count[row] : 1;
+      const float found =
+          gradient ? cross_entropy_to_gradient(at, static_cast<size_t>(width), chosen, factor)
+                   : cross_entropy_of_row(at, static_cast<size_t>(width), chosen);
+      loss[row] = found * factor;
+    }
+  });
+  return losses;
+}
+
 at::Tensor cross_entropy(const at::Tensor& scores,
                          const at::Tensor& classes,
                          const at::Tensor& counted,
                          bool gradient) {
+  if (scores.is_cpu() && scores.scalar_type() == at::kBFloat16 && scores.is_contiguous())
+    return cross_entropies_of_bf16(scores, classes, counted, gradient).sum();
   const at::TensorOptions wide = scores.options().dtype(wide_type(scores));
   const int64_t step = rows_in_cache(scores);
   const bool narrow = scores.scalar_type() != wide_type(scores);

@@ -1,0 +1,20 @@
+// entropy_loop.h -- the cross-entropy of a row of bf16 scores and its gradient, in three passes over a row that
+// stays in the cache, computed in fp32.
+//
+//   float loss = cross_entropy_of_row(scores, 50257, target);
+//   float loss = cross_entropy_to_gradient(scores, 50257, target, 1.0F);   // scores are the gradient after
+#pragma once
+
+#include <cstddef>
+
+#include "shoal/model/functions/vector_math.h"
+
+namespace shoal::model {
+
+// log(sum of e^score) - score of the target, which is less than `classes`. A NaN among the scores makes it NaN.
+float cross_entropy_of_row(const Bf16* scores, size_t classes, size_t target);
+
+// The same, and over the scores `factor` * (softmax - one at the target), rounded once.
+float cross_entropy_to_gradient(Bf16* scores, size_t classes, size_t target, float factor);
+
+}  // namespace shoal::model
