@@ -1,16 +1,18 @@
 #include "shoal/checkpoint/training_state.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
 #include "shoal/checkpoint/held_tensors.h"
 #include "shoal/checkpoint/saver.h"
 #include "shoal/checkpoint/tensor_bytes.h"
 #include "shoal/core/error.h"
+#include "shoal/core/few_threads.h"
 #include "shoal/state/checkpoint_writer.h"
 
 namespace shoal::checkpoint {
 namespace {
+
+constexpr size_t kMostReaders = 4;
 
 const state::TensorSpec& require(const state::Checkpoint& checkpoint,
                                  const std::string& name,
@@ -48,12 +50,11 @@ void read_held(const state::Checkpoint& checkpoint, const HeldTensor& held) {
   if (!in_place) held.flat.copy_(read.view(held.flat.sizes()));
 }
 
-// Files are read and their checksums computed by all threads of the rank.
 void read_all(const state::Checkpoint& checkpoint, const std::vector<HeldTensor>& tensors) {
   (void)checkpoint.index();
-  at::parallel_for(0, static_cast<int64_t>(tensors.size()), 1, [&](int64_t begin, int64_t end) {
-    const at::NoGradGuard no_grad;
-    for (int64_t i = begin; i < end; ++i) read_held(checkpoint, tensors[static_cast<size_t>(i)]);
+  for_each_by_few_threads(tensors.size(), kMostReaders, [&](size_t i) {
+    const at::NoGradGuard no_grad;  // is a thread's
+    read_held(checkpoint, tensors[i]);
   });
 }
 

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <future>
 #include <mutex>
 #include <optional>
-#include <thread>
 
 #include "shoal/core/checksum.h"
 #include "shoal/core/error.h"
+#include "shoal/core/few_threads.h"
 #include "shoal/core/files.h"
 #include "shoal/core/json_text.h"
 #include "shoal/state/input_file.h"
@@ -111,20 +110,16 @@ Box relative_to(const Box& box, Box piece) {
   return piece;
 }
 
-// A few threads share the files: headers of a large job take seconds to understand.
+// Headers of a large job take seconds to understand.
 PieceIndex read_whole_index(const Checkpoint& checkpoint) {
   constexpr size_t kFewFiles = 64;
-  const size_t threads = checkpoint.files().size() < kFewFiles
-                             ? 1
-                             : std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 8);
-  std::vector<std::future<PieceIndex>> shares;
-  for (size_t i = 1; i < threads; ++i)
-    shares.push_back(std::async(std::launch::async, [&checkpoint, i, threads] {
-      return checkpoint.read_index({.first = i, .step = threads});
-    }));
-  PieceIndex index = checkpoint.read_index({.first = 0, .step = threads});
-  for (std::future<PieceIndex>& share : shares) index.add(share.get());
-  return index;
+  const size_t shares = checkpoint.files().size() < kFewFiles ? 1 : 8;
+  std::vector<PieceIndex> indices(shares, PieceIndex(checkpoint.manifest()));
+  for_each_by_few_threads(shares, shares, [&](size_t i) {
+    indices[i] = checkpoint.read_index({.first = i, .step = shares});
+  });
+  for (size_t i = 1; i < shares; ++i) indices[0].add(indices[i]);
+  return std::move(indices[0]);
 }
 
 }  // namespace

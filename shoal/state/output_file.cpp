@@ -1,5 +1,6 @@
 #include "shoal/state/output_file.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -10,6 +11,8 @@
 
 namespace shoal::state {
 namespace {
+
+constexpr uint64_t kWindowBytes = uint64_t{16} << 20;
 
 [[noreturn]] void throw_file_error(const char* verb, const std::filesystem::path& path) {
   const int error_number = errno;
@@ -31,6 +34,12 @@ void OutputFile::write_at(uint64_t at, std::span<const std::byte> bytes) {
     if (written < 0) throw_file_error("write", path_);
     at += static_cast<uint64_t>(written);
     bytes = bytes.subspan(static_cast<size_t>(written));
+    not_begun_ += static_cast<uint64_t>(written);
+    if (not_begun_ < kWindowBytes) continue;
+    // Only a hint: where it is not understood, close() does all the work.
+    (void)::sync_file_range(fd_.get(), static_cast<off_t>(at - std::min(at, not_begun_)),
+                            static_cast<off_t>(not_begun_), SYNC_FILE_RANGE_WRITE);
+    not_begun_ = 0;
   }
 }
 

@@ -22,6 +22,7 @@ class OutputFile {
   // Refuses a file that is there: two writers of one file are a mistake.
   explicit OutputFile(std::filesystem::path path);
 
+  // The disk begins with what was written as soon as there is enough of it, so that close() waits for the rest alone.
   void write_at(uint64_t at, std::span<const std::byte> bytes);
   void write_at(uint64_t at, std::string_view bytes);
   void close();
@@ -31,6 +32,7 @@ class OutputFile {
  private:
   std::filesystem::path path_;
   UniqueFd fd_;
+  uint64_t not_begun_ = 0;  // bytes since the disk was last asked to begin
 };
 
 }  // namespace shoal::state

@@ -1,0 +1,32 @@
+// few_threads.h -- independent pieces of work for a few threads that live as long as it takes.
+//
+//   for_each_by_few_threads(files.size(), 4, [&](size_t i) { read(files[i]); });
+//
+// For copies and files, where a second thread helps and a sixth does not. The next one free takes the next index,
+// so nobody waits for a thread that the host does not run. The first exception is thrown when all have ended.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <future>
+#include <thread>
+#include <vector>
+
+namespace shoal {
+
+template <class Work>
+void for_each_by_few_threads(size_t count, size_t most_threads, const Work& work) {
+  std::atomic<size_t> next = 0;
+  const auto work_through = [&] {
+    for (size_t i = next++; i < count; i = next++) work(i);
+  };
+  const size_t here = std::max<size_t>(std::thread::hardware_concurrency(), 1);
+  std::vector<std::future<void>> others;
+  for (size_t i = 1; i < std::min({here, most_threads, count}); ++i)
+    others.push_back(std::async(std::launch::async, work_through));
+  work_through();
+  for (std::future<void>& other : others) other.get();
+}
+
+}  // namespace shoal
