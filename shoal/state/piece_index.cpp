@@ -23,6 +23,7 @@ class Unpacking {
 
   template <class Number>
   void several(std::span<Number> out) {
+    if (out.empty()) return;  // a scalar's box
     if (out.size_bytes() > text_.size()) throw DataError("a list of pieces ends too early");
     std::memcpy(out.data(), text_.data(), out.size_bytes());
     text_.remove_prefix(out.size_bytes());
@@ -36,7 +37,8 @@ class Unpacking {
 
 template <class Number>
 void pack(std::string& text, std::span<const Number> numbers) {
-  text.append(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
+  if (!numbers.empty())
+    text.append(reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes());
 }
 
 struct PackedPiece {

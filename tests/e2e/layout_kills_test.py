@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Runs on several ranks that are killed at random steps and resumed have the figures of runs that were not, to the bit.
+"""Runs on several ranks that are killed at random steps and resumed have the figures and the last checkpoint of runs that were
+not, to the bit.
 
-    SHOAL_SOURCE_DIR=. SHOAL_BINARY_DIR=build/release tests/e2e/layout_kills_test.py [--kills 4]
+    SHOAL_SOURCE_DIR=. SHOAL_BINARY_DIR=build/release tests/e2e/layout_kills_test.py [--kills 20]
 """
 import argparse
 import csv
@@ -24,14 +25,14 @@ LAYOUTS = [
     (4, ["parallel.tp=2", "parallel.pp=2"]),
     (3, ["parallel.pp=3"]),
 ]
-COMMON = ["train.eval_every=0", "train.batch=7", "train.micro_batch=2", "train.save_every=2", "train.steps=20", "train.threads=1",
+COMMON = ["train.eval_every=0", "train.batch=7", "train.micro_batch=2", "train.save_every=2", "train.threads=1",
           "train.init_from=resume", "model.layers=3", "model.width=24", "model.heads=3", "model.context=17", "model.dropout=0.1"]
 
 
 class Run:
-    def __init__(self, scratch, name, ranks, sets):
+    def __init__(self, scratch, name, ranks, steps, sets):
         self.file, self.name = scratch / "runs" / name / "metrics.csv", name
-        words = [f"data.sources=[{scratch / 'tokens'}]", f"run.directory={scratch / 'runs'}", f"run.name={name}", *COMMON, *sets]
+        words = [f"train.steps={steps}", f"data.sources=[{scratch / 'tokens'}]", f"run.directory={scratch / 'runs'}", f"run.name={name}", *COMMON, *sets]
         self.command = [SHOAL, "launch", "--ranks", str(ranks), "--", "train", *(word for text in words for word in ("--set", text))]
 
     def start(self):
@@ -65,6 +66,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=2, help="of each layout's run")
     options = parser.parse_args()
+    steps = max(20, 4 * options.kills + 10)
     seed = int(time.time())
     print(f"seed {seed}")
     chance = random.Random(seed)
@@ -74,15 +76,19 @@ def main():
         subprocess.run([SHOAL, "prepare", "--input", SOURCE / "CONTRIBUTING.md", "--tokenizer", "byte", "--output", scratch / "tokens"],
                        check=True, capture_output=True)
         for number, (ranks, sets) in enumerate(LAYOUTS):
-            whole, killed = (Run(scratch, f"{name}{number}", ranks, sets) for name in ("whole", "killed"))
+            whole, killed = (Run(scratch, f"{name}{number}", ranks, steps, sets) for name in ("whole", "killed"))
             whole.finish()
             kills = 0
             while kills < options.kills and killed.kill_after(len(killed.figures()) + chance.randint(2, 5)):
                 kills += 1
             killed.finish()
-            same = whole.figures() == killed.figures() and len(whole.figures()) == 20
-            wrong += not same or kills == 0
-            print(f"{'ok' if same else 'FAILED'}: {ranks} ranks, {' '.join(sets)}: killed {kills} times", flush=True)
+            same = whole.figures() == killed.figures() and len(whole.figures()) == steps
+            compared = subprocess.run([SHOAL, "checkpoint", "diff", whole.file.parent, killed.file.parent], capture_output=True, text=True)
+            good = same and compared.returncode == 0
+            wrong += not good or kills == 0
+            print(f"{'ok' if good else 'FAILED'}: {ranks} ranks, {' '.join(sets)}: killed {kills} times", flush=True)
+            if compared.returncode != 0:
+                print(compared.stdout, compared.stderr)
     return 1 if wrong else 0
 
 
