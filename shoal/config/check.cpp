@@ -127,6 +127,20 @@ void check_weights(const DataConfig& data, std::vector<Problem>& found) {
                    .hint = "write one weight for each source, or none"});
 }
 
+// Of any other steps there is a checkpoint by chance alone.
+void check_kept_steps(const TrainConfig& train, std::vector<Problem>& found) {
+  const int64_t saved = train.save_every;
+  const int64_t kept = train.keep_every;
+  if (kept == 0 || (saved > 0 && kept % saved == 0)) return;
+  found.push_back({.where = "train.keep_every",
+                   .what = saved == 0
+                               ? format("{} finds nothing to keep: train.save_every is 0", kept)
+                               : format("{} is no multiple of train.save_every = {}", kept, saved),
+                   .hint = saved == 0 ? "write how often to save as train.save_every"
+                                      : format("write {}, or another multiple of {}",
+                                               (kept / saved + 1) * saved, saved)});
+}
+
 }  // namespace
 
 std::vector<Problem> check(const RunConfig& config, const World& world) {
@@ -144,6 +158,7 @@ std::vector<Problem> check(const RunConfig& config, const World& world) {
   check_heads(config.model, found);
   check_tensor_split(config, found);
   check_weights(config.data, found);
+  check_kept_steps(config.train, found);
   return found;
 }
 

@@ -52,6 +52,7 @@ struct TrainConfig {
   int64_t sample_tokens = 0;
   int64_t save_every = 1000;
   int keep = 2;
+  int64_t keep_every = 0;
   bool background_save = true;
 
   template <class Self, class Visit>
@@ -89,7 +90,11 @@ struct TrainConfig {
     visit("save_every", self.save_every,
           "steps between checkpoints; 0: only the last one, and on SIGTERM",
           between(int64_t{0}, kMost));
-    visit("keep", self.keep, "checkpoints that are kept beside the best one", between(1, 100'000));
+    visit("keep", self.keep, "newest checkpoints that are kept beside the best one",
+          between(1, 100'000));
+    visit("keep_every", self.keep_every,
+          "checkpoints of steps that this divides are kept as well; 0: none",
+          between(int64_t{0}, kMost));
     visit(
         "background_save", self.background_save,
         "go on while a checkpoint is written; takes host memory for a copy of what a rank writes");

@@ -69,16 +69,6 @@ void remove_tree(const fs::path& path) {
   if (error) throw DataError(format("cannot remove {}: {}", path.string(), error.message()));
 }
 
-// Under its name it is there whole or not at all, also while it is removed.
-void remove_checkpoint(const fs::path& path) {
-  const fs::path aside = path.string() + kRemovedMark;
-  remove_tree(aside);  // of a process that was killed while it removed the same step
-  std::error_code error;
-  fs::rename(path, aside, error);
-  if (error) throw DataError(format("cannot remove {}: {}", path.string(), error.message()));
-  remove_tree(aside);
-}
-
 }  // namespace
 
 std::vector<CommittedCheckpoint> checkpoints_in(const fs::path& root) {
@@ -125,15 +115,42 @@ std::optional<BestCheckpoint> best(const fs::path& root) {
   return best;
 }
 
-std::vector<CommittedCheckpoint> prune(const fs::path& root, size_t keep) {
-  SHOAL_CHECK(keep > 0, "prune would remove the only way to go on");
-  const std::optional<BestCheckpoint> kept = best(root);
+std::vector<Judged> judge(const fs::path& root, const Retention& retention) {
+  SHOAL_CHECK(retention.keep > 0, "prune would remove the only way to go on");
+  const std::optional<BestCheckpoint> marked = best(root);
   const std::vector<CommittedCheckpoint> found = checkpoints_in(root);
+  std::vector<Judged> judged;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const uint64_t step = found[i].step;
+    std::string why;
+    if (i + retention.keep >= found.size()) {
+      why = format("of the newest {}", retention.keep);
+    } else if (marked && marked->step == step) {
+      why = "the best";
+    } else if (retention.every > 0 && step % retention.every == 0) {
+      why = format("a multiple of {}", retention.every);
+    }
+    judged.push_back({found[i], why});
+  }
+  return judged;
+}
+
+void remove(const CommittedCheckpoint& checkpoint) {
+  const fs::path aside = checkpoint.path.string() + kRemovedMark;
+  remove_tree(aside);  // of a process that was killed while it removed the same step
+  std::error_code error;
+  fs::rename(checkpoint.path, aside, error);
+  if (error)
+    throw DataError(format("cannot remove {}: {}", checkpoint.path.string(), error.message()));
+  remove_tree(aside);
+}
+
+std::vector<CommittedCheckpoint> prune(const fs::path& root, const Retention& retention) {
   std::vector<CommittedCheckpoint> removed;
-  for (size_t i = 0; i + keep < found.size(); ++i) {
-    if (kept && kept->step == found[i].step) continue;
-    remove_checkpoint(found[i].path);
-    removed.push_back(found[i]);
+  for (const Judged& one : judge(root, retention)) {
+    if (!one.why_kept.empty()) continue;
+    remove(one.checkpoint);
+    removed.push_back(one.checkpoint);
   }
   return removed;
 }

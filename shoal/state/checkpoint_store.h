@@ -2,7 +2,7 @@
 //
 //   if (const auto found = latest("run/checkpoints")) resume(Checkpoint(found->path));
 //   mark_best("run/checkpoints", 200, validation_loss);
-//   prune("run/checkpoints", 3);
+//   prune("run/checkpoints", {.keep = 3, .every = 1000});
 //
 // What counts is what lies in the directory, not a note about it: a checkpoint is there when its
 // manifest holds and its files have their sizes. One that does not is passed over with a warning.
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace shoal::state {
@@ -40,9 +41,27 @@ void mark_best(const std::filesystem::path& root, uint64_t step, double value);
 // Nothing when none was marked, or it is gone.
 std::optional<BestCheckpoint> best(const std::filesystem::path& root);
 
-// Removes all but the newest `keep`, at least one, and the best. Returns what was removed. Only
-// checkpoints that hold count as kept; those that do not are left for a person to look at.
-std::vector<CommittedCheckpoint> prune(const std::filesystem::path& root, size_t keep);
+// Which checkpoints stay: the newest `keep`, those of steps that `every` divides, and always the best.
+struct Retention {
+  size_t keep = 1;     // at least one: it is what a run goes on from
+  uint64_t every = 0;  // 0: none
+};
+
+struct Judged {
+  CommittedCheckpoint checkpoint;
+  std::string why_kept;  // empty: it may go
+};
+
+// What prune would do, by step. Only checkpoints that hold are judged; those that do not are left for a
+// person to look at.
+std::vector<Judged> judge(const std::filesystem::path& root, const Retention& retention);
+
+// One that is being removed is no checkpoint any more from the first moment on.
+void remove(const CommittedCheckpoint& checkpoint);
+
+// Removes what may go. Returns what was removed.
+std::vector<CommittedCheckpoint> prune(const std::filesystem::path& root,
+                                       const Retention& retention);
 
 // Removes what writers that were killed left behind. Only while nobody writes to `root`.
 void remove_unfinished(const std::filesystem::path& root);

@@ -248,10 +248,12 @@ bool Trainer::save(metrics::Sinks& sinks, std::optional<double> best, bool wait)
          {"data", stream_->identity()},
          {"layout", ranks_.mesh().describe()},
          {"config", config::to_yaml(config_)}},
-        [root = checkpoints_, keep = static_cast<size_t>(config_.train.keep),
+        [root = checkpoints_,
+         retention = state::Retention{.keep = static_cast<size_t>(config_.train.keep),
+                                      .every = static_cast<uint64_t>(config_.train.keep_every)},
          best](const checkpoint::SavedCheckpoint& saved) {
           if (best) state::mark_best(root, saved.step, *best);
-          state::prune(root, keep);
+          state::prune(root, retention);
           log::info(
               "step {} is saved: the loop stood still for {:.3f} s, {} were written in {:.2f} s",
               saved.step, saved.copy_seconds, format_bytes(static_cast<int64_t>(saved.bytes)),

@@ -63,19 +63,38 @@ TEST(CheckpointStore, PrunesAllButTheNewestAndTheBest) {
   EXPECT_EQ(best(dir.path())->step, 2U);
   EXPECT_EQ(best(dir.path())->value, 2.1000000000000001);
   EXPECT_EQ(best(dir.path())->path, dir / "step-000000002");
-  EXPECT_EQ(prune(dir.path(), 9).size(), 0U);
-  EXPECT_EQ(prune(dir.path(), 2).size(), 2U);
+  EXPECT_EQ(prune(dir.path(), {.keep = 9}).size(), 0U);
+  EXPECT_EQ(prune(dir.path(), {.keep = 2}).size(), 2U);
   EXPECT_THAT(steps_in(dir.path()), ElementsAre(2, 4, 5));
   // A damaged newest one does not count as kept.
   fs::remove(dir / "step-000000005" / kCheckpointManifest);
-  prune(dir.path(), 1);
+  prune(dir.path(), {.keep = 1});
   EXPECT_THAT(steps_in(dir.path()), ElementsAre(2, 4));
   EXPECT_TRUE(fs::exists(dir / "step-000000005"));
   fs::remove_all(dir / "step-000000002");
   EXPECT_FALSE(best(dir.path()));
   EXPECT_THAT(error_text<DataError>([&] { mark_best(dir.path(), 2, 1); }),
               HasSubstr("step-000000002 cannot be marked as the best"));
-  EXPECT_THAT(error_text<BugError>([&] { prune(dir.path(), 0); }), HasSubstr("only way to go on"));
+  EXPECT_THAT(error_text<BugError>([&] { prune(dir.path(), {.keep = 0}); }),
+              HasSubstr("only way to go on"));
+}
+
+TEST(CheckpointStore, KeepsEveryNthStepAsWell) {
+  const TempDir dir;
+  for (const uint64_t step : {0U, 7U, 14U, 15U, 20U, 21U, 30U}) save(dir.path(), step);
+  mark_best(dir.path(), 15, 1);
+  const std::vector<Judged> judged = judge(dir.path(), {.keep = 1, .every = 7});
+  std::vector<std::string> why;
+  for (const Judged& one : judged) why.push_back(one.why_kept);
+  EXPECT_THAT(why, ElementsAre("a multiple of 7", "a multiple of 7", "a multiple of 7", "the best",
+                               "", "a multiple of 7", "of the newest 1"));
+  EXPECT_THAT(steps_in(dir.path()), ElementsAre(0, 7, 14, 15, 20, 21, 30));
+  EXPECT_EQ(prune(dir.path(), {.keep = 1, .every = 7}).front().step, 20U);
+  EXPECT_THAT(steps_in(dir.path()), ElementsAre(0, 7, 14, 15, 21, 30));
+  prune(dir.path(), {.keep = 2, .every = 14});
+  EXPECT_THAT(steps_in(dir.path()), ElementsAre(0, 14, 15, 21, 30));
+  prune(dir.path(), {.keep = 1});
+  EXPECT_THAT(steps_in(dir.path()), ElementsAre(15, 30));
 }
 
 TEST(CheckpointStore, ABestFileThatCannotBeReadStopsPruning) {
@@ -85,7 +104,7 @@ TEST(CheckpointStore, ABestFileThatCannotBeReadStopsPruning) {
        {"", "{", "{}", R"({"step": 1})", R"({"step": -1, "value": 2})",
         R"({"step": 1, "value": "x"})", R"({"step": 9999999999999999, "value": 1})"}) {
     write_file_atomically(dir / "best.json", text);
-    EXPECT_THAT(error_text<DataError>([&] { prune(dir.path(), 1); }),
+    EXPECT_THAT(error_text<DataError>([&] { prune(dir.path(), {.keep = 1}); }),
                 HasSubstr("remove it to forget which was the best"))
         << text;
   }

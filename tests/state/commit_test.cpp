@@ -124,7 +124,7 @@ TEST(Commit, KilledAtAnyCallLeavesTheOldAndPerhapsTheNew) {
   const auto work = [&] {
     watch_system_calls({.then = Then::kDie, .at = at});
     save(dir.path(), 2, 2);
-    prune(dir.path(), 1);
+    prune(dir.path(), {.keep = 1});
   };
   for (; !survives(work); ++at) {
     const auto newest = latest(dir.path());
@@ -238,7 +238,7 @@ TEST(Commit, KilledAtRandomMomentsLeavesWholeCheckpoints) {
     if (child == 0) {
       for (uint64_t step = last + 1;; ++step) {
         save(dir.path(), step, step);
-        prune(dir.path(), 2);
+        prune(dir.path(), {.keep = 2});
       }
     }
     ::usleep(static_cast<useconds_t>(below(random, 4 * one_commit.count())));
