@@ -21,27 +21,6 @@ using state::ForeignPart;
 using state::ForeignTensor;
 using state::TensorDirectory;
 
-constexpr size_t kMaxConfigBytes = size_t{1} << 20;
-
-// What files of some versions hold beside weights: masks, tables of angles, a head that is tied.
-bool needs_no_place(std::string_view name, bool tied) {
-  const auto ends_with = [&](std::string_view end) {
-    return name.size() >= end.size() && name.substr(name.size() - end.size()) == end;
-  };
-  return ends_with(".attn.bias") || ends_with(".attn.masked_bias") || ends_with(".inv_freq") ||
-         (tied && name == "lm_head.weight");
-}
-
-// Files of the bare transformer, without its head, leave out the first part of names.
-std::string name_in(const TensorDirectory& directory, const std::string& name) {
-  for (const std::string_view prefix : {"transformer.", "model."}) {
-    if (name.compare(0, prefix.size(), prefix) != 0) continue;
-    const std::string bare = name.substr(prefix.size());
-    if (!directory.find(name) && directory.find(bare)) return bare;
-  }
-  return name;
-}
-
 class Loading {
  public:
   Loading(const fs::path& directory, const state::HuggingFaceModel& model)
@@ -54,7 +33,7 @@ class Loading {
       const int64_t rows = foreign.parts.size() == 1 ? weight.size(0) : part.rows;
       at::Tensor into = weight.narrow(0, row, rows);
       if (foreign.transposed) into = into.t();
-      copy(name_in(files_, part.name), into);
+      copy(state::name_in(files_, part.name), into);
       row += rows;
     }
   }
@@ -63,12 +42,12 @@ class Loading {
   void leave(const model::WeightSpec& spec) {
     for (const ForeignPart& part :
          state::foreign_tensor(model_.family, model_.config, spec.name).parts)
-      (void)use(name_in(files_, part.name));
+      (void)use(state::name_in(files_, part.name));
   }
 
   void refuse_what_is_left() const {
     for (const std::string& name : files_.names()) {
-      if (used_.count(name) == 0 && !needs_no_place(name, model_.config.tied))
+      if (used_.count(name) == 0 && !state::needs_no_place(name, model_.config.tied))
         throw DataError(
             format("{} has a tensor '{}' that this model has no place for", path_.string(), name));
     }
@@ -146,11 +125,6 @@ std::string_view dtype_in_config(at::ScalarType type) {
 }
 
 }  // namespace
-
-state::HuggingFaceModel read_hugging_face_config(const fs::path& directory) {
-  const fs::path path = directory / kConfigJson;
-  return state::read_config_json(read_file(path, kMaxConfigBytes), path.string());
-}
 
 void load_hugging_face(const fs::path& directory, const model::Decoder& decoder) {
   const at::NoGradGuard no_grad;

@@ -10,10 +10,8 @@
 
 namespace shoal::checkpoint {
 
-constexpr const char* kConfigJson = "config.json";
-
-// What the config.json of a directory says.
-state::HuggingFaceModel read_hugging_face_config(const std::filesystem::path& directory);
+using state::kConfigJson;
+using state::read_hugging_face_config;
 
 // Sets every weight of a decoder that was made from the directory's config. DataError when a tensor is
 // missing, has another shape, or is one that the decoder has no place for.

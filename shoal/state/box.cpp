@@ -137,6 +137,32 @@ void for_each_run(const Box& from, const Box& to, const std::function<void(const
   }
 }
 
+void for_each_block(const Shape& shape,
+                    uint64_t max_elements,
+                    const std::function<void(const Box&)>& visit) {
+  Box block = whole_of(shape);
+  if (elements_of(block) == 0) return;
+  // From here on dimensions are whole in every block; one before them is cut, the rest counted through.
+  size_t whole = shape.size();
+  uint64_t inner = 1;
+  while (whole > 0 && static_cast<uint64_t>(shape[whole - 1]) <= max_elements / inner)
+    inner *= static_cast<uint64_t>(shape[--whole]);
+  if (whole == 0) return visit(block);
+  const size_t cut = whole - 1;
+  const auto rows = static_cast<int64_t>(max_elements / inner);
+  std::fill_n(block.extent.begin(), cut, 1);
+  for (;;) {
+    block.extent[cut] = std::min(rows, shape[cut] - block.begin[cut]);
+    visit(block);
+    block.begin[cut] += block.extent[cut];
+    for (size_t dim = cut; block.begin[dim] == shape[dim]; --dim) {
+      if (dim == 0) return;
+      block.begin[dim] = 0;
+      ++block.begin[dim - 1];
+    }
+  }
+}
+
 std::string describe(const Box& box) {
   std::string text;
   for (size_t dim = 0; dim < box.begin.size(); ++dim) {

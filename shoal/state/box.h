@@ -50,6 +50,12 @@ struct Run {
 // All runs that two boxes of one tensor share, by growing `from`.
 void for_each_run(const Box& from, const Box& to, const std::function<void(const Run&)>& visit);
 
+// Cuts a tensor into boxes of at most `max_elements`, 1 or more, whose elements follow each other in the
+// tensor: for what is read and written a block at a time.
+void for_each_block(const Shape& shape,
+                    uint64_t max_elements,
+                    const std::function<void(const Box&)>& visit);
+
 std::string describe(const Box& box);  // "[0:3,4:8]"
 
 }  // namespace shoal::state

@@ -152,5 +152,39 @@ TEST(ForEachRun, CopiesWhatTwoBoxesShare) {
   }
 }
 
+TEST(Blocks, FollowEachOtherAndAreNotTooLarge) {
+  Random random(9);
+  for (const Shape& shape : kShapes) {
+    const PlainTensor tensor({"t", DType::kU16, shape}, random);
+    const uint64_t all = elements_of(whole_of(shape));
+    for (uint64_t most = 1; most <= all + 1; ++most) {
+      std::vector<std::byte> joined;
+      size_t blocks = 0;
+      for_each_block(shape, most, [&](const Box& block) {
+        EXPECT_LE(elements_of(block), most);
+        EXPECT_TRUE(is_inside(block, shape));
+        const std::vector<std::byte> bytes = tensor.part(block);
+        joined.insert(joined.end(), bytes.begin(), bytes.end());
+        ++blocks;
+      });
+      EXPECT_EQ(joined, tensor.bytes) << describe(shape) << " by " << most;
+      if (most >= all) {
+        EXPECT_EQ(blocks, all == 0 ? 0U : 1U);
+      }
+    }
+  }
+}
+
+TEST(Blocks, OfATensorOfAnySizeAreCountedInNumbersThatHoldThem) {
+  uint64_t elements = 0;
+  size_t blocks = 0;
+  for_each_block({int64_t{1} << 24, int64_t{1} << 22}, uint64_t{1} << 42, [&](const Box& block) {
+    elements += elements_of(block);
+    ++blocks;
+  });
+  EXPECT_EQ(elements, uint64_t{1} << 46);
+  EXPECT_EQ(blocks, 16U);
+}
+
 }  // namespace
 }  // namespace shoal::state

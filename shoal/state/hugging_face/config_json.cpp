@@ -6,6 +6,7 @@
 
 #include "shoal/config/value.h"
 #include "shoal/core/error.h"
+#include "shoal/core/files.h"
 #include "shoal/core/json_fields.h"
 #include "shoal/core/json_text.h"
 
@@ -22,6 +23,7 @@ using config::QkNorm;
 using config::RotaryConfig;
 using config::RotaryScaling;
 
+constexpr size_t kMaxConfigBytes = size_t{1} << 20;
 constexpr uint64_t kMaxSize = uint64_t{1} << 31;  // of any dimension
 
 int64_t size_of(const json::Fields& fields, const std::string& key) {
@@ -228,6 +230,11 @@ HuggingFaceModel read_config_json(std::string_view json, const std::string& name
     refuse_impossible(config);
     return HuggingFaceModel{family, config};
   });
+}
+
+HuggingFaceModel read_hugging_face_config(const std::filesystem::path& directory) {
+  const std::filesystem::path path = directory / kConfigJson;
+  return read_config_json(read_file(path, kMaxConfigBytes), path.string());
 }
 
 std::string write_config_json(const HuggingFaceModel& model, std::string_view dtype) {

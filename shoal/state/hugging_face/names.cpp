@@ -123,4 +123,18 @@ ForeignTensor foreign_tensor(Family family, const ModelConfig& config, std::stri
                                  : llama_tensor(family, config, place, name);
 }
 
+std::string name_in(const TensorDirectory& directory, const std::string& name) {
+  for (const std::string_view prefix : {"transformer.", "model."}) {
+    if (name.compare(0, prefix.size(), prefix) != 0) continue;
+    const std::string bare = name.substr(prefix.size());
+    if (!directory.find(name) && directory.find(bare)) return bare;
+  }
+  return name;
+}
+
+bool needs_no_place(std::string_view name, bool tied) {
+  return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
+         name.ends_with(".inv_freq") || (tied && name == "lm_head.weight");
+}
+
 }  // namespace shoal::state

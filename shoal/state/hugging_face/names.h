@@ -10,6 +10,7 @@
 
 #include "shoal/config/model_config.h"
 #include "shoal/state/hugging_face/family.h"
+#include "shoal/state/safetensors_index.h"
 
 namespace shoal::state {
 
@@ -27,5 +28,12 @@ struct ForeignTensor {
 ForeignTensor foreign_tensor(Family family,
                              const config::ModelConfig& config,
                              std::string_view name);
+
+// What a directory calls it: files of the bare transformer, without its head, leave out the first part of
+// names.
+std::string name_in(const TensorDirectory& directory, const std::string& name);
+
+// What files of some versions hold beside weights: masks, tables of angles, a head that is tied.
+bool needs_no_place(std::string_view name, bool tied);
 
 }  // namespace shoal::state

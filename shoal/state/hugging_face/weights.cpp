@@ -1,0 +1,141 @@
+#include "shoal/state/hugging_face/weights.h"
+
+#include <algorithm>
+#include <set>
+
+#include "shoal/core/error.h"
+#include "shoal/core/json_text.h"
+#include "shoal/state/float_types.h"
+
+namespace shoal::state {
+namespace {
+
+// A vector is a matrix of one column.
+struct Matrix {
+  int64_t first_row = 0;
+  int64_t rows = 0;
+  int64_t first_column = 0;
+  int64_t columns = 0;
+};
+
+Matrix matrix_of(const Box& box) {
+  SHOAL_CHECK(box.extent.size() == 1 || box.extent.size() == 2, "{} is no part of a weight",
+              describe(box));
+  const bool vector = box.extent.size() == 1;
+  return {box.begin[0], box.extent[0], vector ? 0 : box.begin[1], vector ? 1 : box.extent[1]};
+}
+
+void require_numbers(const std::string& where, const TensorSpec& tensor) {
+  if (is_float(tensor.dtype)) return;
+  throw DataError(format("{}: tensor {} is of type {}, but weights are F64, F32, BF16 or F16",
+                         where, json::in_quotes(tensor.name), dtype_name(tensor.dtype)));
+}
+
+void require_shape(const std::string& where, const TensorSpec& tensor, const Shape& shape) {
+  if (tensor.shape == shape) return;
+  throw DataError(format("{}: tensor {} is {}, but the model's is {}", where,
+                         json::in_quotes(tensor.name), describe(tensor.shape), describe(shape)));
+}
+
+// Columns of rows that lie one behind the other in `bytes`.
+void read_rows(const TensorDirectory::Found& tensor,
+               int64_t row_width,
+               const Matrix& part,
+               std::span<float> out) {
+  const uint64_t element = element_bytes(tensor.info->dtype);
+  const bool whole_rows = part.columns == row_width;
+  const auto count = static_cast<size_t>(whole_rows ? part.rows * part.columns : part.columns);
+  for (int64_t row = 0; row < (whole_rows ? 1 : part.rows); ++row) {
+    const auto from =
+        static_cast<uint64_t>((part.first_row + row) * row_width + part.first_column) * element;
+    to_fp32(tensor.info->dtype, tensor.bytes.subspan(from, count * element),
+            out.subspan(static_cast<size_t>(row) * count, count));
+  }
+}
+
+}  // namespace
+
+std::string name_in_checkpoint(const TensorSpec& weight) { return "weights." + weight.name; }
+
+CheckpointWeights::CheckpointWeights(const Checkpoint& checkpoint,
+                                     const std::vector<TensorSpec>& weights)
+    : checkpoint_(checkpoint) {
+  const std::string where = checkpoint.path().string();
+  for (const TensorSpec& weight : weights) {
+    const TensorSpec* const found = checkpoint.find(name_in_checkpoint(weight));
+    if (found == nullptr)
+      throw DataError(format("{} has no tensor '{}'", where, name_in_checkpoint(weight)));
+    require_numbers(where, *found);
+    require_shape(where, *found, weight.shape);
+  }
+}
+
+void CheckpointWeights::read(const TensorSpec& weight, const Box& box, std::span<float> out) const {
+  const std::string name = name_in_checkpoint(weight);
+  const DType type = checkpoint_.find(name)->dtype;
+  if (type == DType::kF32) return checkpoint_.read(name, box, std::as_writable_bytes(out));
+  std::vector<std::byte> bytes(out.size() * element_bytes(type));
+  checkpoint_.read(name, box, bytes);
+  to_fp32(type, bytes, out);
+}
+
+HuggingFaceWeights::HuggingFaceWeights(const std::filesystem::path& directory,
+                                       const HuggingFaceModel& model,
+                                       const std::vector<TensorSpec>& weights)
+    : files_(directory) {
+  std::set<std::string> used;
+  for (const TensorSpec& weight : weights) {
+    const ForeignTensor foreign = foreign_tensor(model.family, model.config, weight.name);
+    int64_t row = 0;
+    for (const ForeignPart& part : foreign.parts) {
+      const std::string name = name_in(files_, part.name);
+      const TensorDirectory::Found found = files_.require(name);
+      Shape shape = weight.shape;
+      if (foreign.parts.size() > 1) shape[0] = part.rows;
+      parts_of_[weight.name].push_back({row, shape[0], foreign.transposed, found});
+      row += shape[0];
+      if (foreign.transposed) std::reverse(shape.begin(), shape.end());
+      require_numbers(directory.string(), *found.info);
+      require_shape(directory.string(), *found.info, shape);
+      used.insert(name);
+    }
+    SHOAL_CHECK(row == weight.shape[0], "the parts of {} have {} rows, it has {}", weight.name, row,
+                weight.shape[0]);
+  }
+  for (const std::string& name : files_.names()) {
+    if (used.count(name) == 0 && !needs_no_place(name, model.config.tied))
+      throw DataError(format("{} has a tensor '{}' that this model has no place for",
+                             directory.string(), name));
+  }
+}
+
+void HuggingFaceWeights::read(const TensorSpec& weight,
+                              const Box& box,
+                              std::span<float> out) const {
+  const Matrix wanted = matrix_of(box);
+  const auto columns = static_cast<size_t>(wanted.columns);
+  for (const Part& part : parts_of_.at(weight.name)) {
+    const int64_t begin = std::max(wanted.first_row, part.first_row);
+    const int64_t end = std::min(wanted.first_row + wanted.rows, part.first_row + part.rows);
+    if (begin >= end) continue;
+    const auto rows = static_cast<size_t>(end - begin);
+    const std::span<float> into =
+        out.subspan(static_cast<size_t>(begin - wanted.first_row) * columns, rows * columns);
+    if (!part.transposed) {
+      read_rows(part.found, weight.shape.size() == 2 ? weight.shape[1] : 1,
+                {begin - part.first_row, end - begin, wanted.first_column, wanted.columns}, into);
+      continue;
+    }
+    // One of our columns is a row of theirs.
+    std::vector<float> column(rows);
+    for (size_t i = 0; i < columns; ++i) {
+      read_rows(
+          part.found, part.rows,
+          {wanted.first_column + static_cast<int64_t>(i), 1, begin - part.first_row, end - begin},
+          column);
+      for (size_t row = 0; row < rows; ++row) into[row * columns + i] = column[row];
+    }
+  }
+}
+
+}  // namespace shoal::state
