@@ -22,9 +22,10 @@ void print_usage(std::span<const Command> commands) {
             << "usage: shoal COMMAND [ARGUMENTS]\n\n";
   for (const Command& command : commands)
     std::cout << format("  {:<10} {}\n", command.name, command.summary);
-  std::cout << "\nshoal COMMAND --help explains a command.\n"
-            << "exit codes: 0 done, 2 usage or config, 3 data, 16/17 numerics, 70 bug, 75 please "
-               "requeue, 128+n signal\n";
+  std::cout
+      << "\nshoal COMMAND --help explains a command.\n"
+      << "exit codes: 0 done, 1 not equal, 2 usage or config, 3 data, 16/17 numerics, 70 bug, "
+         "75 please requeue, 128+n signal\n";
 }
 
 [[noreturn]] void refuse(const std::string& word, std::span<const Command> commands) {

@@ -60,7 +60,8 @@ constexpr std::array<Command, 12> kCommands = {{
     {"verify", "does a layout train like one rank?", verify},
     {"schedule", "a pipeline schedule: its picture, bubble and activations",
      shoal::app::run_schedule},
-    {"checkpoint", "inspect, verify and export checkpoints", shoal::app::run_checkpoint},
+    {"checkpoint", "inspect, verify, compare, prune, export and import checkpoints",
+     shoal::app::run_checkpoint},
     {"bench", "measured ceilings, and how close shoal gets", bench},
 }};
 

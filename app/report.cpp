@@ -1,11 +1,17 @@
 #include "app/report.h"
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "shoal/core/format.h"
 
 namespace shoal::app {
 namespace {
+
+// Columns for the names of facts.
+constexpr size_t kNarrowest = 18;
+constexpr size_t kWidest = 48;
 
 std::string to_shown(const nlohmann::ordered_json& value) {
   if (value.is_string()) return value.get<std::string>();
@@ -50,8 +56,12 @@ std::string Report::shown(const Value& value) { return to_shown(to_json(value.va
 std::string Report::text() const {
   std::string text;
   for (const Section& section : sections_) {
+    size_t width = kNarrowest;
+    for (const auto& fact : section.facts_)
+      width = std::max(width, std::min(fact.name.size(), kWidest));
     text += section.name_ + "\n";
-    for (const auto& fact : section.facts_) text += format("  {:<18} {}\n", fact.name, fact.shown);
+    for (const auto& fact : section.facts_)
+      text += format("  {:<{}} {}\n", fact.name, width, fact.shown);
   }
   return text;
 }

@@ -20,7 +20,8 @@ namespace shoal::app {
 class Report {
  public:
   // An object of JSON: names and what they are.
-  using Named = std::vector<std::pair<std::string, std::variant<bool, std::string>>>;
+  using Named =
+      std::vector<std::pair<std::string, std::variant<bool, int64_t, double, std::string>>>;
 
   // A fact as it goes into JSON. Made of the types of this language, so that their users need not
   // compile a JSON library.

@@ -32,9 +32,11 @@ std::shared_ptr<const data::Tokenizer> read_chosen(const TokenizerChoice& choice
 
 std::vector<fs::path> tokenizer_files(const fs::path& path) {
   if (path.extension() == ".json") return {path};
-  if (!fs::is_directory(path)) return {};
-  if (fs::exists(path / kTokenizerFile)) return {path / kTokenizerFile};
-  if (fs::exists(path / "encoder.json")) return {path / "encoder.json", path / "vocab.bpe"};
+  std::error_code cannot_tell;
+  if (!fs::is_directory(path, cannot_tell)) return {};
+  if (fs::exists(path / kTokenizerFile, cannot_tell)) return {path / kTokenizerFile};
+  if (fs::exists(path / "encoder.json", cannot_tell))
+    return {path / "encoder.json", path / "vocab.bpe"};
   return {};
 }
 

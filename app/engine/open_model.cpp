@@ -2,12 +2,12 @@
 
 #include "shoal/checkpoint/hugging_face.h"
 #include "shoal/checkpoint/training_state.h"
-#include "shoal/config/load.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
 #include "shoal/core/json_fields.h"
 #include "shoal/plan/composition.h"
-#include "shoal/state/checkpoint_store.h"
+
+#include "app/model_path.h"
 
 namespace shoal::app {
 namespace {
@@ -81,42 +81,19 @@ OpenedModel open_hugging_face(const fs::path& directory, const LayoutPlace* plac
   return opened;
 }
 
-config::ModelConfig config_in(const state::Checkpoint& checkpoint) {
-  const auto text = checkpoint.values().find("config");
-  if (text == checkpoint.values().end())
-    throw DataError(format("{} does not hold a config", checkpoint.path().string()));
-  const config::Loaded loaded = config::load_text(text->second, {.file = "config"});
-  if (!loaded.found.problems.empty() || !loaded.config.model.vocab_size)
-    throw DataError(
-        format("{} holds a config that this version cannot read", checkpoint.path().string()));
-  return loaded.config.model;
-}
-
-OpenedModel open_checkpoint(const fs::path& path, const fs::path& run, const LayoutPlace* place) {
-  const state::Checkpoint checkpoint(path);
-  OpenedModel opened{.path = path};
-  make_model(opened, config_in(checkpoint), place,
+OpenedModel open_checkpoint(const FoundCheckpoint& found, const LayoutPlace* place) {
+  const state::Checkpoint checkpoint(found.path);
+  OpenedModel opened{.path = found.path};
+  make_model(opened, model_in(checkpoint), place,
              [&](auto& model) { checkpoint::load_weights(checkpoint, model); });
-  if (!tokenizer_files(run).empty()) opened.tokenizer = run;
+  if (!tokenizer_files(found.run).empty()) opened.tokenizer = found.run;
   return opened;
 }
 
-std::optional<fs::path> chosen_checkpoint(const fs::path& run) {
-  const fs::path root = run / "checkpoints";
-  if (const auto best = state::best(root)) return best->path;
-  if (const auto newest = state::latest(root)) return newest->path;
-  return std::nullopt;
-}
-
 OpenedModel open_any(const fs::path& path, const LayoutPlace* place) {
-  if (fs::exists(path / checkpoint::kConfigJson)) return open_hugging_face(path, place);
-  if (fs::exists(path / state::kCheckpointManifest))
-    return open_checkpoint(path, path.parent_path().parent_path(), place);
-  if (const auto found = chosen_checkpoint(path)) return open_checkpoint(*found, path, place);
-  throw UsageError(format("'{}' is no model: {}", path.string(),
-                          fs::is_directory(path)
-                              ? "there is neither a config.json nor a checkpoint in it"
-                              : "there is no such directory"));
+  if (is_hugging_face_directory(path)) return open_hugging_face(path, place);
+  if (const auto found = find_best_checkpoint(path)) return open_checkpoint(*found, place);
+  refuse_as_model(path);
 }
 
 }  // namespace

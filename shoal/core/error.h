@@ -19,6 +19,7 @@ namespace shoal {
 // A process that died of signal n is reported as 128 + n, like a shell does.
 enum class ExitCode : int {
   kDone = 0,
+  kDifferent = 1,      // what was compared is not equal, as diff says it
   kUsage = 2,          // wrong command line or config: retrying cannot help
   kData = 3,           // a file is missing, damaged or not what it claims to be
   kReplayAsked = 16,   // suspicious numerics: run the step again elsewhere

@@ -1,0 +1,18 @@
+// model_weights.h -- which weights a model has, for what reads and writes them without torch.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "shoal/config/model_config.h"
+#include "shoal/state/tensor_spec.h"
+
+namespace shoal::app {
+
+// All of them, with shoal's names, in fp32. `vocab_size` is given. DataError when one would be too large to
+// exist.
+std::vector<state::TensorSpec> weights_of(const config::ModelConfig& model);
+
+int64_t parameters_in(const std::vector<state::TensorSpec>& weights);
+
+}  // namespace shoal::app
