@@ -30,6 +30,8 @@ int advice_of(MappedFile::Access access) {
       return MADV_RANDOM;
     case MappedFile::Access::kWillNeed:
       return MADV_WILLNEED;
+    case MappedFile::Access::kDone:
+      return MADV_DONTNEED;
   }
   return MADV_NORMAL;
 }

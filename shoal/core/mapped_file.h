@@ -20,8 +20,9 @@ namespace shoal {
 
 class MappedFile {
  public:
-  // How the bytes will be used, for the kernel's reading ahead.
-  enum class Access { kSequential, kRandom, kWillNeed };
+  // How the bytes will be used, for the kernel's reading ahead. kDone: not soon again, so that they need not
+  // count as memory of this process; they can still be read.
+  enum class Access { kSequential, kRandom, kWillNeed, kDone };
 
   MappedFile() = default;  // as an empty file
 

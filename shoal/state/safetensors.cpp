@@ -246,6 +246,10 @@ std::span<const std::byte> Safetensors::bytes(const TensorInfo& tensor) const {
   return std::as_bytes(std::span(all)).subspan(tensor.at, tensor.bytes);
 }
 
+void Safetensors::release(const TensorInfo& tensor) const {
+  file_.advise(MappedFile::Access::kDone, tensor.at, tensor.bytes);
+}
+
 std::string safetensors_header(const std::vector<TensorSpec>& tensors,
                                const Metadata& metadata,
                                size_t alignment) {

@@ -61,6 +61,9 @@ class Safetensors {
   // object, also when it is moved.
   [[nodiscard]] std::span<const std::byte> bytes(const TensorInfo& tensor) const;
 
+  // They are not needed soon again: who reads one tensor after the other has only one in memory.
+  void release(const TensorInfo& tensor) const;
+
  private:
   MappedFile file_;
   SafetensorsHeader header_;

@@ -104,7 +104,7 @@ std::optional<TensorDirectory::Found> TensorDirectory::find(std::string_view nam
   if (found == file_of_.end()) return std::nullopt;
   const Safetensors& file = files_[found->second];
   const TensorInfo* const info = file.find(name);
-  return Found{info, file.bytes(*info)};
+  return Found{info, file.bytes(*info), &file};
 }
 
 TensorDirectory::Found TensorDirectory::require(std::string_view name) const {

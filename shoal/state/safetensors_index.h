@@ -42,6 +42,7 @@ class TensorDirectory {
   struct Found {
     const TensorInfo* info;
     std::span<const std::byte> bytes;  // as long as the directory
+    const Safetensors* file;           // that they are in
   };
 
   // A directory, or one file of tensors.

@@ -93,6 +93,8 @@ TEST(MappedFile, TakesAdviceForAnyRange) {
   file.advise(MappedFile::Access::kRandom, file.bytes().size(), 1);
   EXPECT_EQ(mapping_flags(start + 4 * page), "no mapping begins there")
       << "what lies behind the end must not change the last page";
+  file.advise(MappedFile::Access::kDone);
+  EXPECT_EQ(file.bytes(), std::string(4 * page + 5, 'x'));
 }
 
 }  // namespace

@@ -299,7 +299,7 @@ class Page(Command):
 @unittest.skipIf(os.environ.get("SHOAL_SANITIZE"), "sanitizers take memory of their own")
 class Memory(Command):
     def test_does_not_grow_with_the_checkpoint(self):
-        """290 MB of weights, the largest tensor 131 MB, in less than 90 MB."""
+        """290 MB of weights, the largest tensor 131 MB, in less than 150 MB; import has pieces of 64 MiB."""
         model = self.scratch / "model"
         model.mkdir()
         width, hidden, vocabulary = 1024, 1500, 32000
@@ -314,15 +314,15 @@ class Memory(Command):
             **{f"{layer}self_attn.{name}_proj.weight": [width, width] for name in "qkvo"},
             layer + "mlp.gate_proj.weight": [hidden, width], layer + "mlp.up_proj.weight": [hidden, width],
             layer + "mlp.down_proj.weight": [width, hidden]})
-        checkpoint("import", model, "--output", self.run)
-        for words in (("inspect", self.run), ("verify", self.run), ("diff", self.run, self.run),
-                      ("export", self.run, "--output", self.scratch / "out", "--dtype", "bf16")):
+        for words in (("import", model, "--output", self.run), ("inspect", self.run), ("verify", self.run), ("diff", self.run, self.run),
+                      ("export", self.run, "--output", self.scratch / "out", "--dtype", "bf16"),
+                      ("export", model, "--output", self.scratch / "again", "--dtype", "fp16")):
             child = subprocess.Popen([BINARY / "shoal", "checkpoint", *words], stdout=subprocess.DEVNULL)
             _, status, usage = os.wait4(child.pid, 0)
             child.returncode = os.waitstatus_to_exitcode(status)
             print(f"{words[0]}: {usage.ru_maxrss // 1024} MiB")
             self.assertEqual(child.returncode, 0)
-            self.assertLess(usage.ru_maxrss, 90 * 1024)
+            self.assertLess(usage.ru_maxrss, 150 * 1024)
 
 
 if __name__ == "__main__":

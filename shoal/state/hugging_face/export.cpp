@@ -82,6 +82,8 @@ class TensorCopy {
   void copy(const std::string& name, const Exported& tensor) {
     for_each_block(tensor.shape, options_.block * (tensor.transposed ? kTransposedBlocks : 1),
                    [&](const Box& block) {
+                     // Growing would hold the old block beside the new one.
+                     if (numbers_.capacity() < elements_of(block)) numbers_ = std::vector<float>();
                      numbers_.assign(elements_of(block), 0);
                      if (tensor.transposed) {
                        copy_transposed(name, tensor, block);

@@ -53,6 +53,29 @@ void read_rows(const TensorDirectory::Found& tensor,
   }
 }
 
+// The same of a matrix whose rows lie there as columns: some of them at a time, so that what is written lies
+// together.
+void read_transposed(const TensorDirectory::Found& tensor,
+                     int64_t row_width,
+                     const Matrix& part,
+                     std::span<float> out) {
+  constexpr int64_t kStrip = 64;
+  const auto rows = static_cast<size_t>(part.rows);
+  const auto columns = static_cast<size_t>(part.columns);
+  std::vector<float> strip;
+  for (int64_t first = 0; first < part.columns; first += kStrip) {
+    const auto width = static_cast<size_t>(std::min(kStrip, part.columns - first));
+    strip.resize(width * rows);
+    read_rows(tensor, row_width,
+              {part.first_column + first, static_cast<int64_t>(width), part.first_row, part.rows},
+              strip);
+    for (size_t row = 0; row < rows; ++row) {
+      for (size_t i = 0; i < width; ++i)
+        out[row * columns + static_cast<size_t>(first) + i] = strip[i * rows + row];
+    }
+  }
+}
+
 }  // namespace
 
 std::string name_in_checkpoint(const TensorSpec& weight) { return "weights." + weight.name; }
@@ -121,20 +144,13 @@ void HuggingFaceWeights::read(const TensorSpec& weight,
     const auto rows = static_cast<size_t>(end - begin);
     const std::span<float> into =
         out.subspan(static_cast<size_t>(begin - wanted.first_row) * columns, rows * columns);
-    if (!part.transposed) {
-      read_rows(part.found, weight.shape.size() == 2 ? weight.shape[1] : 1,
-                {begin - part.first_row, end - begin, wanted.first_column, wanted.columns}, into);
-      continue;
+    const Matrix there = {begin - part.first_row, end - begin, wanted.first_column, wanted.columns};
+    if (part.transposed) {
+      read_transposed(part.found, part.rows, there, into);
+    } else {
+      read_rows(part.found, weight.shape.size() == 2 ? weight.shape[1] : 1, there, into);
     }
-    // One of our columns is a row of theirs.
-    std::vector<float> column(rows);
-    for (size_t i = 0; i < columns; ++i) {
-      read_rows(
-          part.found, part.rows,
-          {wanted.first_column + static_cast<int64_t>(i), 1, begin - part.first_row, end - begin},
-          column);
-      for (size_t row = 0; row < rows; ++row) into[row * columns + i] = column[row];
-    }
+    part.found.file->release(*part.found.info);
   }
 }
 
