@@ -299,7 +299,7 @@ class Page(Command):
 @unittest.skipIf(os.environ.get("SHOAL_SANITIZE"), "sanitizers take memory of their own")
 class Memory(Command):
     def test_does_not_grow_with_the_checkpoint(self):
-        """290 MB of weights, the largest tensor 131 MB, in less than 150 MB; import has pieces of 64 MiB."""
+        """290 MB of weights, the largest tensor 131 MB, in less than 190 MB; import has pieces of 64 MiB."""
         model = self.scratch / "model"
         model.mkdir()
         width, hidden, vocabulary = 1024, 1500, 32000
@@ -322,7 +322,7 @@ class Memory(Command):
             child.returncode = os.waitstatus_to_exitcode(status)
             print(f"{words[0]}: {usage.ru_maxrss // 1024} MiB")
             self.assertEqual(child.returncode, 0)
-            self.assertLess(usage.ru_maxrss, 150 * 1024)
+            self.assertLess(usage.ru_maxrss, 190 * 1024)
 
 
 if __name__ == "__main__":

@@ -126,7 +126,7 @@ ForeignTensor foreign_tensor(Family family, const ModelConfig& config, std::stri
 std::string name_in(const TensorDirectory& directory, const std::string& name) {
   for (const std::string_view prefix : {"transformer.", "model."}) {
     if (name.compare(0, prefix.size(), prefix) != 0) continue;
-    const std::string bare = name.substr(prefix.size());
+    std::string bare = name.substr(prefix.size());
     if (!directory.find(name) && directory.find(bare)) return bare;
   }
   return name;
