@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr uint64_t kTransposedBlocks = 16;  // at once: a matrix of so many is read once
-constexpr size_t kStrip = 64;               // of their rows
+constexpr size_t kStrip = 16;               // of their rows
 
 // A tensor of theirs, as the part of a weight that it is.
 struct Exported {

@@ -59,7 +59,7 @@ void read_transposed(const TensorDirectory::Found& tensor,
                      int64_t row_width,
                      const Matrix& part,
                      std::span<float> out) {
-  constexpr int64_t kStrip = 64;
+  constexpr int64_t kStrip = 16;
   const auto rows = static_cast<size_t>(part.rows);
   const auto columns = static_cast<size_t>(part.columns);
   std::vector<float> strip;
