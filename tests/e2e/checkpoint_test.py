@@ -157,6 +157,13 @@ class Looking(Command):
         run = self.imported()
         self.assertEqual(json.loads(checkpoint("verify", run, "--json"))["verified"]["tensors"], 21)
 
+    def test_a_terminal_gets_nothing_to_obey(self):
+        make_checkpoints(self.run, "7\x1b[2J", 8)
+        shown = checkpoint("inspect", self.run / "checkpoints" / "step-000000007")
+        shown += checkpoint("diff", self.run / "checkpoints" / "step-000000007", self.run, code=1)
+        self.assertIn("\\x1b[2J", shown)
+        self.assertNotIn("\x1b", shown)
+
     def test_paths_that_are_no_checkpoint(self):
         (self.scratch / "loop").symlink_to("loop")
         for path in (self.scratch, self.scratch / "none", self.scratch / "loop", "x" * 5000):
@@ -299,7 +306,7 @@ class Page(Command):
 @unittest.skipIf(os.environ.get("SHOAL_SANITIZE"), "sanitizers take memory of their own")
 class Memory(Command):
     def test_does_not_grow_with_the_checkpoint(self):
-        """290 MB of weights, the largest tensor 131 MB, in less than 190 MB; import has pieces of 64 MiB."""
+        """297 MB of weights, the largest tensor 131 MB, in less than 190 MB; import has pieces of 64 MiB."""
         model = self.scratch / "model"
         model.mkdir()
         width, hidden, vocabulary = 1024, 1500, 32000
