@@ -3,8 +3,8 @@
 //   const OpenedModel model = open_model("gpt2");
 //   model.decoder->config().context
 //
-// The one place that knows which kinds of paths there are: a Hugging Face directory, a run's directory
-// (its best checkpoint by validation loss, else its newest), one checkpoint of a run.
+// A Hugging Face directory, a run's directory (its best checkpoint by validation loss, else its newest), or
+// one checkpoint of a run: app/model_path.h tells them apart.
 #pragma once
 
 #include <filesystem>
