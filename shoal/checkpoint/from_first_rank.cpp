@@ -51,20 +51,17 @@ void take(const state::Box& block, const at::Tensor& bytes, const Arriving& arri
   }
 }
 
-}  // namespace
+using Wanted = std::map<std::string, std::vector<const HeldTensor*>>;
 
-void load_from_first_rank(comm::World& world,
-                          const state::Checkpoint* checkpoint,
-                          const state::CheckpointManifest& manifest,
-                          const std::vector<HeldTensor>& tensors) {
-  std::map<std::string, std::vector<const HeldTensor*>> wanted;
-  for (const HeldTensor& held : tensors) wanted[held.name].push_back(&held);
+// All ranks agree that what they hold is there.
+void check(comm::World& world, const state::CheckpointManifest& manifest, const Wanted& wanted) {
   together(world, "what a checkpoint has", [&] {
     size_t found = 0;
     for (const state::TensorSpec& tensor : manifest.tensors) {
       const auto held = wanted.find(tensor.name);
       if (held == wanted.end()) continue;
       ++found;
+      (void)torch_type(tensor.dtype);
       if (held->second.front()->shape != tensor.shape)
         throw DataError(format("tensor '{}' is {}, but this run's is {}", tensor.name,
                                state::describe(tensor.shape),
@@ -73,16 +70,42 @@ void load_from_first_rank(comm::World& world,
     if (found != wanted.size())
       throw DataError(format("{} of this run's tensors are missing", wanted.size() - found));
   });
-  for (const state::TensorSpec& tensor : manifest.tensors) {
+}
+
+// By their place in the manifest: those of no rank are not read.
+std::vector<const state::TensorSpec*> wanted_by_any(comm::World& world,
+                                                    const state::CheckpointManifest& manifest,
+                                                    const Wanted& wanted) {
+  const at::Tensor flags = at::zeros({static_cast<int64_t>(manifest.tensors.size())}, at::kLong);
+  for (size_t i = 0; i < manifest.tensors.size(); ++i) {
+    if (wanted.count(manifest.tensors[i].name) > 0) flags[static_cast<int64_t>(i)] = 1;
+  }
+  world.control().all_reduce(flags, comm::Reduce::kMax, "which tensors are held");
+  std::vector<const state::TensorSpec*> tensors;
+  for (size_t i = 0; i < manifest.tensors.size(); ++i) {
+    if (flags.const_data_ptr<int64_t>()[i] != 0) tensors.push_back(&manifest.tensors[i]);
+  }
+  return tensors;
+}
+
+}  // namespace
+
+void load_from_first_rank(comm::World& world,
+                          const state::Checkpoint* checkpoint,
+                          const state::CheckpointManifest& manifest,
+                          const std::vector<HeldTensor>& tensors) {
+  Wanted wanted;
+  for (const HeldTensor& held : tensors) wanted[held.name].push_back(&held);
+  check(world, manifest, wanted);
+  for (const state::TensorSpec* const tensor : wanted_by_any(world, manifest, wanted)) {
     std::vector<Arriving> arriving;
-    for (const HeldTensor* held : wanted[tensor.name])
-      arriving.push_back({held, at::empty({held->flat.numel()}, torch_type(tensor.dtype))});
-    for (const state::Box& block : blocks_of(tensor)) {
-      const at::Tensor bytes = at::empty(
-          {static_cast<int64_t>(state::elements_of(block) * state::element_bytes(tensor.dtype))},
-          at::kByte);
+    for (const HeldTensor* held : wanted[tensor->name])
+      arriving.push_back({held, at::empty({held->flat.numel()}, torch_type(tensor->dtype))});
+    for (const state::Box& block : blocks_of(*tensor)) {
+      const uint64_t size = state::elements_of(block) * state::element_bytes(tensor->dtype);
+      const at::Tensor bytes = at::empty({static_cast<int64_t>(size)}, at::kByte);
       together(world, "a part of a checkpoint", [&] {
-        if (checkpoint != nullptr) checkpoint->read(tensor.name, block, writable_bytes_of(bytes));
+        if (checkpoint != nullptr) checkpoint->read(tensor->name, block, writable_bytes_of(bytes));
       });
       world.control().broadcast(bytes, 0, "a part of a checkpoint");
       for (const Arriving& one : arriving) take(block, bytes, one);

@@ -19,13 +19,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As rank 0 sees them, the newest first.
+// What rank 0 sees, the newest first; which of them hold is seen when they are opened.
 std::vector<fs::path> candidates(comm::World& world, const fs::path& root) {
   std::string mine;
-  if (world.rank() == 0) {
-    for (const state::CommittedCheckpoint& one : state::checkpoints_in(root))
+  together(world, "which checkpoints there are", [&] {
+    if (world.rank() != 0) return;
+    for (const state::CommittedCheckpoint& one : state::candidates_in(root))
       mine = one.path.string() + "\n" + mine;
-  }
+  });
   const std::string text = comm::text_of_first(world, mine, "which checkpoints there are");
   std::vector<fs::path> paths;
   for (size_t at = 0; at < text.size();) {
@@ -103,8 +104,7 @@ Described load_one(const fs::path& path,
 }  // namespace
 
 bool has_checkpoint(comm::World& world, const fs::path& root) {
-  return world.control().any(world.rank() == 0 && state::latest(root).has_value(),
-                             "whether there is a checkpoint");
+  return !candidates(world, root).empty();
 }
 
 Described resume_newest(const fs::path& root,

@@ -25,7 +25,8 @@ struct Described {
   state::Values values;
 };
 
-// Whether rank 0 sees a checkpoint there. Collective.
+// Whether rank 0 sees a checkpoint there, even one that cannot be read: then that is an error to look at, not a reason
+// to begin anew. Collective.
 bool has_checkpoint(comm::World& world, const std::filesystem::path& root);
 
 // `accept` is asked on all ranks before anything is loaded, and may throw. Collective. DataError when there is

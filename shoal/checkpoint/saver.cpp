@@ -3,6 +3,7 @@
 #include <atomic>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include <ATen/ATen.h>
 
@@ -25,7 +26,7 @@ struct Saver::Memory {
 
 // One save, from the copy to the commit. The thread runs one phase of it at a time.
 struct Saver::Save {
-  enum class Phase { kWriting, kCommitting };
+  enum class Phase { kWriting, kLooking, kCommitting, kRemoving };
 
   Phase phase = Phase::kWriting;
   SavedCheckpoint saved;
@@ -35,21 +36,31 @@ struct Saver::Save {
   fs::path directory;
   std::string id;
   state::PartReport report;
-  std::string error;  // of the phase, once it is done
+  std::vector<std::string> reports;  // of all ranks, on rank 0
+  std::optional<std::string> error;  // of the phase, once it is done
   std::thread thread;
   std::atomic<bool> running = false;
 
+  // Whatever goes wrong is told later, by all ranks together: nothing may end the process here.
+  template <class Work>
+  void note_errors(const Work& work) {
+    try {
+      work();
+    } catch (const std::exception& e) {
+      error = e.what();
+    }
+  }
+
   template <class Work>
   void run(Work&& work) {
-    running = true;
-    thread = std::thread([this, work = std::forward<Work>(work)] {
-      try {
-        work();
-      } catch (const std::exception& e) {  // not only DataError: nothing may end the process here
-        error = e.what();
-      }
-      running = false;
+    note_errors([&] {
+      running = true;
+      thread = std::thread([this, work = std::forward<Work>(work)] {
+        note_errors(work);
+        running = false;
+      });
     });
+    if (!thread.joinable()) running = false;
   }
 };
 
@@ -76,18 +87,18 @@ void Saver::begin(uint64_t step,
   together(world_, "a directory for a checkpoint", [&] {
     if (world_.rank() == 0) save->uncommitted.emplace(root_, step);
   });
-  const std::string first =
-      save->uncommitted ? save->uncommitted->id() + save->uncommitted->directory().string() : "";
-  const std::string told = comm::text_of_first(world_, first, "where to write");
-  constexpr size_t kIdDigits = 32;
-  save->id = told.substr(0, kIdDigits);
-  save->directory = told.substr(kIdDigits);
+  const auto told = [&](const std::string& mine) {
+    return comm::text_of_first(world_, mine, "where to write");
+  };
+  save->id = told(save->uncommitted ? save->uncommitted->id() : "");
+  save->directory = told(save->uncommitted ? save->uncommitted->directory().string() : "");
 
   const StagedPart& part = memory_->part;
-  memory_->part.take(written_by(state));
+  save->note_errors([&] { memory_->part.take(written_by(state)); });
   save->saved.bytes = part.all_bytes();
   save->saved.copy_seconds = seconds_since(began);
   save_ = std::move(save);
+  if (save_->error) return;
   save_->run([&part, rank = world_.rank(), &mine = *save_] {
     const auto writing = Clock::now();
     state::PartWriter writer(mine.directory, mine.id, rank, part.specs());
@@ -100,79 +111,100 @@ void Saver::begin(uint64_t step,
 SaveStatus Saver::status() const {
   if (idle()) return {};
   const bool busy = save_->running;
-  return {.busy = busy, .failed = !busy && !save_->error.empty()};
+  return {.busy = busy, .failed = !busy && save_->error.has_value()};
 }
 
 void Saver::join_thread() {
   if (save_ && save_->thread.joinable()) save_->thread.join();
 }
 
-void Saver::advance(const SaveStatus& of_all) {
-  if (idle() || of_all.busy) return;
-  join_thread();
+bool Saver::advance(const SaveStatus& of_all) {
+  if (idle() || of_all.busy) return true;
   try {
-    if (of_all.failed)
-      together(world_, "a save", [&] {
-        if (!save_->error.empty()) throw DataError(save_->error);
-      });
-    if (save_->phase == Save::Phase::kWriting) {
-      report_and_commit();
-      return;
-    }
+    enter_next_phase();
+    return true;
   } catch (const DataError& error) {
     if (world_.rank() == 0)
       log::warn("step {} is not saved, training goes on: {}", save_->saved.step, error.what());
+    give_up();
+    return false;
   }
-  save_.reset();
-}
-
-// What is written is seen by others: each rank looks at the files of the next one.
-void Saver::report_and_commit() {
-  const std::vector<std::string> texts =
-      comm::all_texts(world_, state::to_json(save_->report), "what each rank wrote");
-  together(world_, "a look at what was written", [&] {
-    const auto next = static_cast<size_t>((world_.rank() + 1) % world_.size());
-    for (const state::DataFile& file :
-         state::part_report_from_json(texts[next], format("rank {}", next)).files) {
-      try {
-        (void)state::InputFile(save_->directory / file.name, file.bytes);
-      } catch (const DataError& error) {
-        throw DataError(
-            format("rank {} does not see what rank {} wrote: {}; checkpoints must lie in a "
-                   "directory that all "
-                   "hosts share",
-                   world_.rank(), next, error.what()));
-      }
-    }
-  });
-  save_->phase = Save::Phase::kCommitting;
-  if (world_.rank() != 0) return;
-  save_->run([texts, &mine = *save_] {
-    std::vector<state::PartReport> reports;
-    for (size_t rank = 0; rank < texts.size(); ++rank)
-      reports.push_back(state::part_report_from_json(texts[rank], format("rank {}", rank)));
-    mine.saved.path = mine.uncommitted->commit(mine.values, reports);
-    if (mine.committed) mine.committed(mine.saved);
-  });
 }
 
 void Saver::finish() {
+  std::optional<DataError> failure;
   while (!idle()) {
-    join_thread();
     try {
-      together(world_, "a save", [&] {
-        if (!save_->error.empty()) throw DataError(save_->error);
-      });
-      if (save_->phase == Save::Phase::kWriting) {
-        report_and_commit();
-        continue;
-      }
-    } catch (const DataError&) {
-      save_.reset();
-      throw;
+      enter_next_phase();
+    } catch (const DataError& error) {
+      failure = error;
+      give_up();
     }
-    save_.reset();
   }
+  if (failure) throw DataError(*failure);
+}
+
+void Saver::enter_next_phase() {
+  join_thread();
+  together(world_, "a save", [&] {
+    if (save_->error && save_->phase != Save::Phase::kRemoving) throw DataError(*save_->error);
+  });
+  switch (save_->phase) {
+    case Save::Phase::kWriting:
+      return exchange_reports();
+    case Save::Phase::kLooking:
+      return commit();
+    case Save::Phase::kCommitting:
+    case Save::Phase::kRemoving:
+      save_.reset();
+  }
+}
+
+// What is written is seen by others: each rank looks at the files of the next one.
+void Saver::exchange_reports() {
+  std::vector<std::string> texts =
+      comm::all_texts(world_, state::to_json(save_->report), "what each rank wrote");
+  const int rank = world_.rank();
+  const int next = (rank + 1) % world_.size();
+  save_->phase = Save::Phase::kLooking;
+  save_->run([rank, next, text = texts[static_cast<size_t>(next)], directory = save_->directory] {
+    for (const state::DataFile& file :
+         state::part_report_from_json(text, format("rank {}", next)).files) {
+      try {
+        (void)state::InputFile(directory / file.name, file.bytes);
+      } catch (const DataError& error) {
+        throw DataError(
+            format("rank {} does not see what rank {} wrote: {}; checkpoints must lie in a "
+                   "directory that all hosts share",
+                   rank, next, error.what()));
+      }
+    }
+  });
+  if (rank == 0) save_->reports = std::move(texts);
+}
+
+void Saver::commit() {
+  save_->phase = Save::Phase::kCommitting;
+  if (world_.rank() != 0) return;
+  save_->run([&mine = *save_] {
+    std::vector<state::PartReport> reports;
+    for (size_t rank = 0; rank < mine.reports.size(); ++rank)
+      reports.push_back(state::part_report_from_json(mine.reports[rank], format("rank {}", rank)));
+    mine.saved.path = mine.uncommitted->commit(mine.values, reports);
+    if (!mine.committed) return;
+    try {
+      mine.committed(mine.saved);
+    } catch (const std::exception& error) {
+      log::warn("step {} is saved, but: {}", mine.saved.step, error.what());
+    }
+  });
+}
+
+// Files of thousands of ranks take a while to remove, and nobody waits for that.
+void Saver::give_up() {
+  save_->phase = Save::Phase::kRemoving;
+  save_->error.reset();
+  save_->run([&mine = *save_] { mine.uncommitted.reset(); });
 }
 
 }  // namespace shoal::checkpoint

@@ -6,13 +6,14 @@
 //   saver.advance(agreed);       // after each step: what all ranks say of busy() and failed()
 //   saver.finish();              // at the end of the run
 //
-//   begin()     all ranks copy, then write behind      phase kWriting
-//   advance()   nobody writes any more: reports        phase kCommitting, rank 0 alone, behind too
-//   advance()   rank 0 is done                         idle again
+//   begin()     all ranks copy, then write behind the steps      kWriting
+//   advance()   nobody writes any more: reports are exchanged    kLooking, whether each sees what another wrote
+//   advance()   all do                                           kCommitting, rank 0 alone
+//   advance()   rank 0 is done: idle again
 //
-// No rank waits for a disk between begin() and finish(). One save is under way at most; a run that has to save
-// again before it is over leaves that out. A save that fails leaves the checkpoints as they were: training goes
-// on.
+// Disks are waited for by a thread of its own in each of these; all communication is the loop's. One save is under
+// way at most; a run that has to save again before it is over leaves that out. A save that fails leaves the
+// checkpoints as they were: training goes on.
 #pragma once
 
 #include <cstdint>
@@ -64,8 +65,9 @@ class Saver {
              Committed committed = nullptr);
 
   [[nodiscard]] SaveStatus status() const;
-  // With any() of what all ranks say. Collective when nobody is busy. Rank 0 warns of a save that failed.
-  void advance(const SaveStatus& of_all);
+  // With any() of what all ranks say. Collective when nobody is busy. False when it turns out that the save has
+  // failed, of which rank 0 warns: the same on all ranks.
+  bool advance(const SaveStatus& of_all);
 
   // Waits until idle. Collective. DataError on all ranks when the save fails.
   void finish();
@@ -73,7 +75,11 @@ class Saver {
  private:
   struct Save;
 
-  void report_and_commit();
+  // What all ranks do when none is busy any more. DataError on all of them when one has failed.
+  void enter_next_phase();
+  void exchange_reports();
+  void commit();
+  void give_up();
   void join_thread();
 
   comm::World& world_;

@@ -3,7 +3,8 @@
 //   for_each_by_few_threads(files.size(), 4, [&](size_t i) { read(files[i]); });
 //
 // For copies and files, where a second thread helps and a sixth does not. The next one free takes the next index,
-// so nobody waits for a thread that the host does not run. The first exception is thrown when all have ended.
+// so nobody waits for a thread that the host does not run. After an exception no new index is begun; one of those
+// that were thrown is thrown again when all threads have ended.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,12 @@ template <class Work>
 void for_each_by_few_threads(size_t count, size_t most_threads, const Work& work) {
   std::atomic<size_t> next = 0;
   const auto work_through = [&] {
-    for (size_t i = next++; i < count; i = next++) work(i);
+    try {
+      for (size_t i = next++; i < count; i = next++) work(i);
+    } catch (...) {
+      next = count;
+      throw;
+    }
   };
   const size_t here = std::max<size_t>(std::thread::hardware_concurrency(), 1);
   std::vector<std::future<void>> others;

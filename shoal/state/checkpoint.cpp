@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <mutex>
 #include <optional>
 
@@ -101,8 +102,33 @@ std::string header_of(const InputFile& input, const DataFile& file) {
 
 CheckpointManifest read_manifest(const fs::path& path) {
   const fs::path name = path / kCheckpointManifest;
+  std::error_code ignored;
+  if (fs::is_symlink(name, ignored))
+    throw DataError(format("{} is a symbolic link, which is not followed", name.string()));
   return manifest_from_json(read_file(name, kMaxManifestBytes), name.string());
 }
+
+size_t step_of(const FileShare& share, size_t files) {
+  return std::max(share.step, (files - 1) / share.most + 1);
+}
+
+// Files that are read from: pieces of one rank lie in one, and those that follow each other are read together.
+class OpenFiles {
+ public:
+  std::shared_ptr<const InputFile> open(const fs::path& directory, const DataFile& file) {
+    const std::lock_guard lock(mutex_);
+    if (files_.size() >= kMost) files_.clear();  // those in use live on
+    std::shared_ptr<const InputFile>& found = files_[&file];
+    if (!found) found = std::make_shared<const InputFile>(directory / file.name, file.bytes);
+    return found;
+  }
+
+ private:
+  static constexpr size_t kMost = 64;
+
+  std::mutex mutex_;
+  std::map<const DataFile*, std::shared_ptr<const InputFile>> files_;
+};
 
 // `piece` as a part of `box`.
 Box relative_to(const Box& box, Box piece) {
@@ -129,6 +155,7 @@ struct Checkpoint::Parts {
   CheckpointManifest manifest;
   std::once_flag once;
   std::optional<PieceIndex> index;
+  OpenFiles open_files;
 };
 
 Checkpoint::~Checkpoint() = default;
@@ -138,7 +165,7 @@ Checkpoint::Checkpoint(fs::path path, const FileShare& looked_at)
     : parts_(std::make_unique<Parts>()) {
   parts_->path = std::move(path);
   parts_->manifest = read_manifest(parts_->path);
-  for (size_t i = looked_at.first; i < files().size(); i += looked_at.step)
+  for (size_t i = looked_at.first; i < files().size(); i += step_of(looked_at, files().size()))
     (void)InputFile(parts_->path / files()[i].name, files()[i].bytes);
 }
 
@@ -154,7 +181,7 @@ const TensorSpec* Checkpoint::find(std::string_view name) const {
 
 PieceIndex Checkpoint::read_index(const FileShare& share) const {
   PieceIndex index(manifest());
-  for (size_t i = share.first; i < files().size(); i += share.step) {
+  for (size_t i = share.first; i < files().size(); i += step_of(share, files().size())) {
     const InputFile input(path() / files()[i].name, files()[i].bytes);
     index.add_file(i, header_of(input, files()[i]), input.path().string());
   }
@@ -204,9 +231,8 @@ void Checkpoint::read(std::string_view name, const Box& box, std::span<std::byte
         format("{}: the pieces of tensor {} do not cover {} of its shape {} exactly once",
                path().string(), json::in_quotes(name), describe(box), describe(tensor->shape)));
   for (const auto& [place, piece] : pieces) {
-    const DataFile& file = files()[place.file];
-    const InputFile input(path() / file.name, file.bytes);
-    PieceReader reader(input, *tensor, piece, place.at, place.crc32c);
+    const auto input = parts_->open_files.open(path(), files()[place.file]);
+    PieceReader reader(*input, *tensor, piece, place.at, place.crc32c);
     for_each_run(piece, box, [&](const Run& run) {
       reader.copy(run.from * element, out.subspan(run.to * element, run.count * element));
     });

@@ -28,11 +28,15 @@
 
 namespace shoal::state {
 
-// Every `step`-th file, from `first` on.
+// Every `step`-th file, from `first` on; larger steps where those were more than `most`.
 struct FileShare {
   size_t first = 0;
   size_t step = 1;
+  size_t most = SIZE_MAX;
 };
+
+// Enough to see that a checkpoint is there, however many files it has.
+constexpr FileShare kSomeFiles = {.most = 64};
 
 class Checkpoint {
  public:

@@ -41,20 +41,9 @@ std::optional<uint64_t> step_named(const std::string& name) {
   return step;
 }
 
-// Directories with the name of a checkpoint, whatever is in them.
-std::vector<CommittedCheckpoint> candidates_in(const fs::path& root) {
-  std::vector<CommittedCheckpoint> found;
-  for (const fs::path& path : entries_of(root)) {
-    if (const auto step = step_named(path.filename().string())) found.push_back({*step, path});
-  }
-  std::sort(found.begin(), found.end(),
-            [](const auto& a, const auto& b) { return a.step < b.step; });
-  return found;
-}
-
 bool holds(const CommittedCheckpoint& candidate) {
   try {
-    const uint64_t step = Checkpoint(candidate.path).step();
+    const uint64_t step = Checkpoint(candidate.path, kSomeFiles).step();
     if (step == candidate.step) return true;
     log::warn("{} is passed over: it holds step {}", candidate.path.string(), step);
   } catch (const DataError& error) {
@@ -70,6 +59,16 @@ void remove_tree(const fs::path& path) {
 }
 
 }  // namespace
+
+std::vector<CommittedCheckpoint> candidates_in(const fs::path& root) {
+  std::vector<CommittedCheckpoint> found;
+  for (const fs::path& path : entries_of(root)) {
+    if (const auto step = step_named(path.filename().string())) found.push_back({*step, path});
+  }
+  std::sort(found.begin(), found.end(),
+            [](const auto& a, const auto& b) { return a.step < b.step; });
+  return found;
+}
 
 std::vector<CommittedCheckpoint> checkpoints_in(const fs::path& root) {
   std::vector<CommittedCheckpoint> found = candidates_in(root);
@@ -119,11 +118,16 @@ std::vector<Judged> judge(const fs::path& root, const Retention& retention) {
   SHOAL_CHECK(retention.keep > 0, "prune would remove the only way to go on");
   const std::optional<BestCheckpoint> marked = best(root);
   const std::vector<CommittedCheckpoint> found = checkpoints_in(root);
+  const auto behind = std::find_if(found.begin(), found.end(),
+                                   [&](const auto& one) { return one.step > retention.newest; });
+  const auto counted = static_cast<size_t>(behind - found.begin());
   std::vector<Judged> judged;
   for (size_t i = 0; i < found.size(); ++i) {
     const uint64_t step = found[i].step;
     std::string why;
-    if (i + retention.keep >= found.size()) {
+    if (i >= counted) {
+      why = "later than the run";
+    } else if (i + retention.keep >= counted) {
       why = format("of the newest {}", retention.keep);
     } else if (marked && marked->step == step) {
       why = "the best";
@@ -153,6 +157,23 @@ std::vector<CommittedCheckpoint> prune(const fs::path& root, const Retention& re
     removed.push_back(one.checkpoint);
   }
   return removed;
+}
+
+void restore_replaced(const fs::path& root) {
+  for (const fs::path& path : entries_of(root)) {
+    const std::string name = path.filename().string();
+    const size_t mark = name.find(".tmp-");
+    if (mark == std::string::npos || !name.ends_with(kReplacedMark)) continue;
+    const fs::path old_name = root / name.substr(0, mark);
+    if (!step_named(name.substr(0, mark)) || fs::exists(old_name)) continue;
+    std::error_code error;
+    fs::rename(path, old_name, error);
+    if (error)
+      throw DataError(
+          format("cannot rename {} to {}: {}", path.string(), old_name.string(), error.message()));
+    sync_directory(root);
+    log::warn("{} has its name again: it was about to be replaced", old_name.string());
+  }
 }
 
 void remove_unfinished(const fs::path& root) {

@@ -5,7 +5,7 @@
 //   prune("run/checkpoints", {.keep = 3, .every = 1000});
 //
 // What counts is what lies in the directory, not a note about it: a checkpoint is there when its
-// manifest holds and its files have their sizes. One that does not is passed over with a warning.
+// manifest holds and its files have their sizes, of which a few are looked at here. One that does not is passed over with a warning.
 // To be called by one process of a run, rank 0; reading by any.
 #pragma once
 
@@ -16,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "shoal/state/checkpoint_manifest.h"
+
 namespace shoal::state {
 
 struct CommittedCheckpoint {
@@ -23,7 +25,11 @@ struct CommittedCheckpoint {
   std::filesystem::path path;
 };
 
-// By step, the oldest first. None when `root` is not there.
+// Directories with the name of a checkpoint, whatever is in them. By step, the oldest first; none when `root` is not
+// there.
+std::vector<CommittedCheckpoint> candidates_in(const std::filesystem::path& root);
+
+// Those that hold.
 std::vector<CommittedCheckpoint> checkpoints_in(const std::filesystem::path& root);
 
 // The one with the highest step.
@@ -45,6 +51,9 @@ std::optional<BestCheckpoint> best(const std::filesystem::path& root);
 struct Retention {
   size_t keep = 1;     // at least one: it is what a run goes on from
   uint64_t every = 0;  // 0: none
+  // Of the checkpoint that a run has just committed. Later ones are not counted, and not removed: a run that
+  // passed them over, because they are damaged, must not lose what it writes instead.
+  uint64_t newest = kMaxStep;
 };
 
 struct Judged {
@@ -62,6 +71,10 @@ void remove(const CommittedCheckpoint& checkpoint);
 // Removes what may go. Returns what was removed.
 std::vector<CommittedCheckpoint> prune(const std::filesystem::path& root,
                                        const Retention& retention);
+
+// Where two names cannot be exchanged in one step, a checkpoint is renamed before another one of its step gets its
+// name. Of a writer that was killed in between: it gets its name back.
+void restore_replaced(const std::filesystem::path& root);
 
 // Removes what writers that were killed left behind. Only while nobody writes to `root`.
 void remove_unfinished(const std::filesystem::path& root);

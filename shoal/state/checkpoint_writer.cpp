@@ -26,20 +26,23 @@ constexpr unsigned kDirectoryMode = 0750;
   throw DataError(format("cannot {} {}: {}", verb, path.string(), describe_errno(error_number)));
 }
 
-fs::path unfinished_directory(const fs::path& root, uint64_t step) {
+// With its parents, each of them on the disk.
+void make_directories(const fs::path& path) {
+  if (path.empty() || fs::is_directory(path)) return;
+  make_directories(path.parent_path());
+  if (::mkdir(path.c_str(), kDirectoryMode) == 0)
+    sync_directory(path.parent_path());
+  else if (errno != EEXIST)
+    throw_file_error("create", path);
+}
+
+// The id makes the name one that no other writer has.
+fs::path unfinished_directory(const fs::path& root, uint64_t step, const std::string& id) {
   SHOAL_CHECK(step <= kMaxStep, "step {} has no name", step);
-  std::error_code error;
-  if (fs::create_directories(root, error)) sync_directory(fs::absolute(root).parent_path());
-  if (error) throw DataError(format("cannot create {}: {}", root.string(), error.message()));
-  std::string name = (root / (step_directory(step) + ".tmp-XXXXXX")).string();
-  if (::mkdtemp(name.data()) == nullptr) throw_file_error("create", name);
-  if (::chmod(name.c_str(), kDirectoryMode) != 0) {
-    const int error_number = errno;
-    (void)::rmdir(name.c_str());
-    errno = error_number;
-    throw_file_error("set the mode of", name);
-  }
-  return name;
+  make_directories(fs::absolute(root).lexically_normal());
+  fs::path path = root / format("{}.tmp-{}", step_directory(step), id.substr(0, 8));
+  if (::mkdir(path.c_str(), kDirectoryMode) != 0) throw_file_error("create", path);
+  return path;
 }
 
 // Gives `written` the name `path`. A directory that has it is there again under the name that is
@@ -50,7 +53,7 @@ fs::path give_name(const fs::path& written, const fs::path& path) {
   if (::renameat2(AT_FDCWD, written.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0)
     return written;
   if (errno != EINVAL && errno != ENOSYS) throw_file_error("replace", path);
-  fs::path aside = written.string() + "-replaced";
+  fs::path aside = written.string() + kReplacedMark;
   if (::rename(path.c_str(), aside.c_str()) != 0) throw_file_error("move away", path);
   if (::rename(written.c_str(), path.c_str()) != 0) {
     const int error_number = errno;
@@ -69,7 +72,7 @@ UncommittedCheckpoint::UncommittedCheckpoint(fs::path root, uint64_t step)
     : root_(std::move(root)),
       step_(step),
       id_(new_checkpoint_id()),
-      directory_(unfinished_directory(root_, step)) {}
+      directory_(unfinished_directory(root_, step, id_)) {}
 
 UncommittedCheckpoint::~UncommittedCheckpoint() {
   if (committed_) return;
@@ -90,8 +93,7 @@ fs::path UncommittedCheckpoint::commit(const Values& values,
   file.close();
   sync_directory(directory_);
   // What cannot be read must not replace what can. Of many files a few: each rank has synced its own.
-  constexpr size_t kLookedAt = 64;
-  (void)Checkpoint(directory_, {.step = manifest.files.size() / kLookedAt + 1});
+  (void)Checkpoint(directory_, kSomeFiles).read_index(kSomeFiles);
 
   fs::path path = root_ / step_directory(step_);
   const fs::path replaced = give_name(directory_, path);

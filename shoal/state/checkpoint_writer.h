@@ -28,6 +28,9 @@ namespace shoal::state {
 
 std::string step_directory(uint64_t step);  // "step-000000200"
 
+// Behind the name of a checkpoint that another one of its step replaces.
+constexpr const char* kReplacedMark = "-replaced";
+
 class UncommittedCheckpoint {
  public:
   // Creates `root` when it is not there.

@@ -18,10 +18,6 @@ constexpr size_t kAlignment = 4096;  // of the first piece: for direct and mappe
 
 // Writing.
 
-std::string name_in_file(const PieceSpec& piece) {
-  return piece.box == whole_of(piece.shape) ? piece.name : piece.name + describe(piece.box);
-}
-
 std::string about(const PieceInFile& piece) {
   std::string text = describe(piece.shape) + " ";
   const size_t chunks = chunks_of(piece_bytes(piece));
@@ -118,9 +114,14 @@ PieceInFile piece_from(const TensorInfo& info, const Metadata& metadata) {
 
 }  // namespace
 
-bool is_piece_name(std::string_view name) {
-  return is_tensor_name(name) && name.find('[') == std::string_view::npos && name != kFormatKey &&
-         name != kIdKey;
+std::string name_in_file(const PieceSpec& piece) {
+  return piece.box == whole_of(piece.shape) ? piece.name : piece.name + describe(piece.box);
+}
+
+bool can_be_named(const PieceSpec& piece) {
+  return is_tensor_name(piece.name) && is_tensor_name(name_in_file(piece)) &&
+         piece.name.find('[') == std::string::npos && piece.name != kFormatKey &&
+         piece.name != kIdKey;
 }
 
 std::string part_header(const std::string& id, const std::vector<PieceInFile>& pieces) {

@@ -32,8 +32,11 @@ struct PieceInFile : PieceSpec {
   bool operator==(const PieceInFile&) const = default;
 };
 
-// Names of tensors that can be cut: their pieces' names end with a box in brackets.
-bool is_piece_name(std::string_view name);
+// As the file names it: "weights.a[0:2,3:6]", or "weights.a" for a whole tensor.
+std::string name_in_file(const PieceSpec& piece);
+
+// Whether the piece can be named so that its name is understood: its tensor's has no bracket.
+bool can_be_named(const PieceSpec& piece);
 
 // For pieces that lie one after the other behind it. Has the same size whatever the checksums are, a multiple
 // of 4096 bytes.
@@ -41,8 +44,8 @@ std::string part_header(const std::string& id, const std::vector<PieceInFile>& p
 
 // At most so many bytes of the header are for this piece.
 size_t header_share(const PieceSpec& piece);
-// Of all pieces of a file.
-constexpr size_t kMaxPartHeader = size_t{512} << 10;
+// What a writer puts into one header; readers take more, see checkpoint_manifest.h.
+constexpr size_t kHeaderBudget = size_t{512} << 10;
 
 // Pieces by their place. DataError, beginning with `name`, when it is not the header of a file of `file_bytes`
 // bytes of the checkpoint `id`.

@@ -13,12 +13,12 @@ std::string_view as_text(std::span<const std::byte> bytes) {
 }
 
 void check(const PieceSpec& piece) {
-  SHOAL_CHECK(is_piece_name(piece.name), "'{}' is no name for a tensor", piece.name);
+  SHOAL_CHECK(can_be_named(piece), "'{}' is no name for a tensor", piece.name);
   SHOAL_CHECK(checked_bytes(piece.dtype, piece.shape).has_value(), "tensor '{}' of shape {}",
               piece.name, describe(piece.shape));
   SHOAL_CHECK(is_inside(piece.box, piece.shape), "{} of tensor '{}' does not lie in {}",
               describe(piece.box), piece.name, describe(piece.shape));
-  SHOAL_CHECK(header_share(piece) <= kMaxPartHeader, "{} of tensor '{}' is too large a piece",
+  SHOAL_CHECK(header_share(piece) <= kHeaderBudget, "{} of tensor '{}' is too large a piece",
               describe(piece.box), piece.name);
 }
 
@@ -48,7 +48,7 @@ void PartWriter::open_file() {
     if (piece_bytes(pieces_[i]) == 0) continue;
     bytes += piece_bytes(pieces_[i]);
     header += header_share(pieces_[i]);
-    if (!in_file_.empty() && (bytes > kMaxFileBytes || header > kMaxPartHeader)) break;
+    if (!in_file_.empty() && (bytes > kMaxFileBytes || header > kHeaderBudget)) break;
     in_file_.push_back({pieces_[i]});
   }
   uint64_t end = part_header(id_, in_file_).size();

@@ -1,10 +1,12 @@
 #include "shoal/train/trainer.h"
 
+#include <charconv>
 #include <cmath>
 #include <utility>
 
 #include <ATen/ATen.h>
 
+#include "shoal/checkpoint/agreement.h"
 #include "shoal/checkpoint/hugging_face.h"
 #include "shoal/checkpoint/training_state.h"
 #include "shoal/config/print.h"
@@ -34,12 +36,12 @@ int64_t number_in(const checkpoint::Described& checkpoint, const std::string& ke
   const auto found = checkpoint.values.find(key);
   if (found == checkpoint.values.end())
     throw DataError(format("{} does not say '{}'", checkpoint.path.string(), key));
-  try {
-    return std::stoll(found->second);
-  } catch (const std::exception&) {
-    throw DataError(
-        format("{}: '{}' is '{}', no number", checkpoint.path.string(), key, found->second));
-  }
+  const std::string& text = found->second;
+  int64_t number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || stop != text.data() + text.size() || number < 0)
+    throw DataError(format("{}: '{}' is '{}', no number", checkpoint.path.string(), key, text));
+  return number;
 }
 
 }  // namespace
@@ -88,6 +90,9 @@ Trainer::Trainer(config::RunConfig config, fs::path directory, comm::World& worl
     throw UsageError(format("model.vocab_size is {}, but the data has ids up to {}",
                             *config_.model.vocab_size, vocabulary - 1));
 
+  checkpoint::together(world_, "checkpoints that were being replaced", [&] {
+    if (writes()) state::restore_replaced(checkpoints_);
+  });
   const bool resuming =
       from == config::kFromResume && checkpoint::has_checkpoint(world_, checkpoints_);
   model::Materials materials = materials_of(config_.train.precision, device_, config_.run.seed);
@@ -111,7 +116,10 @@ checkpoint::TrainingState Trainer::training_state() {
 }
 
 std::optional<double> Trainer::best_so_far() {
-  const auto best = writes() ? state::best(checkpoints_) : std::nullopt;
+  std::optional<state::BestCheckpoint> best;
+  checkpoint::together(world_, "the best loss so far", [&] {
+    if (writes()) best = state::best(checkpoints_);
+  });
   const at::Tensor told = at::tensor({best ? 1.0 : 0.0, best ? best->value : 0.0}, at::kDouble);
   world_.control().broadcast(told, 0, "the best loss so far");
   if (told[0].item<double>() == 0) return std::nullopt;
@@ -122,6 +130,7 @@ void Trainer::resume() {
   model_->open();
   const checkpoint::Described from = checkpoint::resume_newest(
       checkpoints_, training_state(), [&](const checkpoint::Described& found) {
+        for (const char* key : {"tokens", "skipped", "next_sample"}) (void)number_in(found, key);
         const auto identity = found.values.find("data");
         if (identity == found.values.end() || identity->second != stream_->identity())
           throw UsageError(
@@ -231,9 +240,19 @@ void Trainer::evaluate_into(metrics::Record& record, metrics::Sinks& sinks) {
   if (writes()) sinks.text(step_, "sample", hooks_.sample(model_->decoder()));
 }
 
+// What became of it matters less than the save to come.
+void Trainer::finish_save_before() {
+  try {
+    saver_.finish();
+  } catch (const DataError& error) {
+    best_ = best_before_;
+    if (writes()) log::warn("the save before step {} failed: {}", step_, error.what());
+  }
+}
+
 bool Trainer::save(metrics::Sinks& sinks, std::optional<double> best, bool wait) {
   if (wait) {
-    saver_.finish();
+    finish_save_before();
   } else if (!saver_.idle()) {
     if (writes()) log::warn("step {} is not saved: the save before is not over yet", step_);
     return false;
@@ -250,7 +269,8 @@ bool Trainer::save(metrics::Sinks& sinks, std::optional<double> best, bool wait)
          {"config", config::to_yaml(config_)}},
         [root = checkpoints_,
          retention = state::Retention{.keep = static_cast<size_t>(config_.train.keep),
-                                      .every = static_cast<uint64_t>(config_.train.keep_every)},
+                                      .every = static_cast<uint64_t>(config_.train.keep_every),
+                                      .newest = static_cast<uint64_t>(step_)},
          best](const checkpoint::SavedCheckpoint& saved) {
           if (best) state::mark_best(root, saved.step, *best);
           state::prune(root, retention);
@@ -277,12 +297,15 @@ bool Trainer::agree_after_step(metrics::Record& record) {
   world_.control().all_reduce(figures, comm::Reduce::kMax, "whether to stop, and peak memory");
   const auto* const agreed = figures.const_data_ptr<double>();
   record.memory_bytes = static_cast<int64_t>(agreed[1]);
-  saver_.advance({.busy = agreed[2] > 0, .failed = agreed[3] > 0});
+  if (!saver_.advance({.busy = agreed[2] > 0, .failed = agreed[3] > 0}))
+    best_ = best_before_;  // the best one is not there
   return agreed[0] > 0;
 }
 
 End Trainer::run(metrics::Sinks& sinks) {
-  if (writes()) state::remove_unfinished(checkpoints_);
+  checkpoint::together(world_, "what unfinished saves left", [&] {
+    if (writes()) state::remove_unfinished(checkpoints_);
+  });
   if (config_.train.background_save && config_.train.save_every > 0)
     saver_.prepare(training_state());
   feed_ = std::make_unique<feed::Feed>(
@@ -306,6 +329,7 @@ End Trainer::run(metrics::Sinks& sinks) {
     const bool wanted = due(config_.train.save_every) || last || stopped || best;
     if (!wanted) continue;
     const bool saving = save(sinks, best ? record.val_loss : std::nullopt, last || stopped);
+    if (saving) best_before_ = best_;
     if (saving && best) best_ = record.val_loss;
   }
   return stopped ? End::kStopped : End::kDone;

@@ -8,7 +8,7 @@
 //   metrics.*, events.*    see docs/metrics.md
 //
 // A run that is killed and resumed has the same losses, bit by bit, as one that was not. All ranks of a job
-// have a trainer each and call the same functions; rank 0 alone writes files.
+// have a trainer each and call the same functions; rank 0 writes the figures, and all of them checkpoints.
 #pragma once
 
 #include <cstdint>
@@ -81,6 +81,7 @@ class Trainer {
   // Whether any rank was told to stop; the record gets the memory of the fullest. A save that is under way
   // goes on.
   bool agree_after_step(metrics::Record& record);
+  void finish_save_before();
   // False when it is left out: one is under way, or cannot begin. `wait`: then an error ends the run.
   bool save(metrics::Sinks& sinks, std::optional<double> best, bool wait);
   [[nodiscard]] bool due(int64_t every) const { return every > 0 && step_ % every == 0; }
@@ -107,7 +108,8 @@ class Trainer {
   double recent_dt_ = 0;
   double operations_per_token_ = 0;
   double peak_ = 0;
-  std::optional<double> best_;  // validation loss
+  std::optional<double> best_;         // validation loss
+  std::optional<double> best_before_;  // the newest save began
 };
 
 }  // namespace shoal::train

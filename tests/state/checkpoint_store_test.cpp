@@ -54,6 +54,14 @@ TEST(CheckpointStore, ListsByStepWhatHolds) {
   EXPECT_EQ(latest(dir.path())->step, 200U);
 }
 
+// Of a run that went on from step 2, because step 5 could not be read to its end.
+TEST(CheckpointStore, PrunesNothingThatIsLaterThanTheRun) {
+  const TempDir dir;
+  for (const uint64_t step : {1U, 2U, 5U, 3U}) save(dir.path(), step);
+  EXPECT_EQ(prune(dir.path(), {.keep = 1, .newest = 3}).size(), 2U);
+  EXPECT_THAT(steps_in(dir.path()), ElementsAre(3, 5));
+}
+
 TEST(CheckpointStore, PrunesAllButTheNewestAndTheBest) {
   const TempDir dir;
   for (const uint64_t step : {1U, 2U, 3U, 4U, 5U}) save(dir.path(), step);

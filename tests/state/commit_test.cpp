@@ -97,9 +97,9 @@ TEST(Commit, SyncsEveryFileThenTheManifestThenTheName) {
   save(dir / "root", 2, 2);
   std::vector<std::string> seen = stop_watching();
   for (std::string& call : seen) {  // the name that was made up
-    if (const size_t at = call.find(".tmp-"); at != std::string::npos) call.replace(at, 11, ".tmp");
+    if (const size_t at = call.find(".tmp-"); at != std::string::npos) call.replace(at, 13, ".tmp");
   }
-  EXPECT_THAT(seen, ElementsAre("mode step-000000002.tmp",             //
+  EXPECT_THAT(seen, ElementsAre("make step-000000002.tmp",             //
                                 "write rank-00000-00000.safetensors",  // its piece
                                 "write rank-00000-00000.safetensors",  // its header
                                 "sync rank-00000-00000.safetensors",   //
@@ -173,11 +173,33 @@ TEST(Commit, KilledAtAnyCallWhileReplacingLeavesTheOldOrTheNew) {
 TEST(Commit, ReplacesWhereNamesCannotBeExchanged) {
   const TempDir dir;
   save(dir.path(), 1, 1);
-  watch_system_calls({.then = Then::kCannotExchange});
+  watch_system_calls({.can_exchange = false});
   save(dir.path(), 1, 2);
   stop_watching();
   EXPECT_EQ(seed_in(dir / "step-000000001"), 2U);
   EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1);
+}
+
+TEST(Commit, KilledAtAnyCallWhereNamesCannotBeExchangedLeavesTheOldOrTheNew) {
+  const TempDir dir;
+  size_t at = 0;
+  size_t restored = 0;
+  const auto work = [&] {
+    watch_system_calls({.then = Then::kDie, .at = at, .can_exchange = false});
+    save(dir.path(), 1, 2);
+  };
+  for (save(dir.path(), 1, 1); !survives(work); ++at) {
+    const bool was_gone = !fs::exists(dir / "step-000000001");
+    restore_replaced(dir.path());
+    const uint64_t seed = seed_in(dir / "step-000000001");
+    EXPECT_TRUE(was_gone ? seed == 1 : seed == 1 || seed == 2) << at;
+    restored += was_gone ? 1 : 0;
+    remove_unfinished(dir.path());
+    EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), {}), 1) << at;
+    save(dir.path(), 1, 1);
+  }
+  EXPECT_EQ(restored, 1U);  // between the two renames
+  std::cout << "killed at each of " << at << " calls without exchange, once without the name\n";
 }
 
 TEST(Commit, AnyCallThatFailsIsAnErrorAndLeavesTheOld) {

@@ -86,9 +86,9 @@ int fsync(int fd) {
   return static_cast<int>(obey("sync " + name_of(fd), [&] { return ::syscall(SYS_fsync, fd); }));
 }
 
-int chmod(const char* path, mode_t mode) noexcept {
+int mkdir(const char* path, mode_t mode) noexcept {
   return static_cast<int>(
-      obey("mode " + name_of(path), [&] { return ::syscall(SYS_chmod, path, mode); }));
+      obey("make " + name_of(path), [&] { return ::syscall(SYS_mkdir, path, mode); }));
 }
 
 int rename(const char* from, const char* to) noexcept {
@@ -97,7 +97,7 @@ int rename(const char* from, const char* to) noexcept {
 }
 
 int renameat2(int from_fd, const char* from, int to_fd, const char* to, unsigned flags) noexcept {
-  if (state().watching && state().watch.then == Then::kCannotExchange) {
+  if (state().watching && !state().watch.can_exchange) {
     errno = EINVAL;
     return -1;
   }

@@ -16,15 +16,15 @@ namespace shoal::tests {
 
 enum class Then {
   kGoOn,
-  kFail,           // that call does nothing and fails
-  kDie,            // the process is killed before it; a write is done by half
-  kCannotExchange  // no call fails, but exchanging two names is not supported
+  kFail,  // that call does nothing and fails
+  kDie    // the process is killed before it; a write is done by half
 };
 
 struct Watch {
   Then then = Then::kGoOn;
   size_t at = 0;
   int error = ENOSPC;
+  bool can_exchange = true;  // two names in one step
 };
 
 void watch_system_calls(const Watch& watch);
