@@ -168,14 +168,22 @@ class Wrong(Train):
         self.expect("run.name=moved", "run.seed=9", "train.init_from=resume", "train.steps=70",
                     says="trained on other data, or in another order")
 
-    def test_a_damaged_checkpoint_is_found(self):
+    def test_a_damaged_checkpoint_is_passed_over(self):
         shutil.copytree(self.run_directory("whole"), self.run_directory("damaged"))
-        newest = sorted(self.run_directory("damaged").glob("checkpoints/step-*"))[-1]
-        data = next(newest.glob("*.safetensors"))
+        checkpoints = sorted(self.run_directory("damaged").glob("checkpoints/step-*"))
+        self.assertGreater(len(checkpoints), 1)
+        newest = self.flip_a_bit(checkpoints[-1])
+        self.expect("run.name=damaged", "train.init_from=resume", says=f"{newest.name} is damaged", code=0)
+        for checkpoint in checkpoints:
+            self.flip_a_bit(checkpoint)
+        self.expect("run.name=damaged", "train.init_from=resume", "train.steps=70", says="checkpoints in", code=3)
+
+    def flip_a_bit(self, checkpoint):
+        data = next(checkpoint.glob("*.safetensors"))
         content = bytearray(data.read_bytes())
         content[len(content) // 2] ^= 1
         data.write_bytes(content)
-        self.expect("run.name=damaged", "train.init_from=resume", "train.steps=70", says=data.name, code=3)
+        return data
 
 
 if __name__ == "__main__":
