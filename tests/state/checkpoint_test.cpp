@@ -1,6 +1,7 @@
 #include "shoal/state/checkpoint.h"
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 
 #include <sys/stat.h>
@@ -284,6 +285,45 @@ TEST(Checkpoint, FilesThatAreShortLongMissingOrSwappedAreFound) {
   EXPECT_THAT(refusal(), HasSubstr("is damaged"));
   fs::remove(path / kCheckpointManifest);
   EXPECT_THAT(refusal(), HasSubstr("manifest.json: No such file"));
+}
+
+TEST(Checkpoint, ModesAreTheOwnersAndTheGroupsLessTheUmask) {
+  const auto mode_of = [](const fs::path& path) {
+    struct stat status {};
+    EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
+    return status.st_mode & 07777;
+  };
+  Random random(18);
+  const PlainTensor tensor({"a", DType::kU8, {9}}, random);
+  for (const auto& [umask, directory, file] :
+       {std::array{022U, 0750U, 0640U}, std::array{077U, 0700U, 0600U}}) {
+    const TempDir dir;
+    const mode_t before = ::umask(umask);
+    const fs::path path = save_pieces(dir / "deep/root", 1, {{whole_piece(tensor)}});
+    ::umask(before);
+    EXPECT_EQ(mode_of(dir / "deep"), directory);
+    EXPECT_EQ(mode_of(dir / "deep/root"), directory);
+    EXPECT_EQ(mode_of(path), directory);
+    EXPECT_EQ(mode_of(path / kCheckpointManifest), file);
+    EXPECT_EQ(mode_of(path / "rank-00000-00000.safetensors"), file);
+  }
+}
+
+TEST(Checkpoint, LinksAreNotFollowed) {
+  const TempDir dir;
+  Random random(19);
+  const PlainTensor tensor({"a", DType::kU8, {9}}, random);
+  const fs::path path = save_pieces(dir.path(), 1, {{whole_piece(tensor)}});
+  for (const char* name : {kCheckpointManifest, "rank-00000-00000.safetensors"}) {
+    fs::rename(path / name, dir / "elsewhere");
+    fs::create_symlink(dir / "elsewhere", path / name);
+    EXPECT_THAT(error_text<DataError>([&] { (void)Checkpoint(path); }),
+                AllOf(HasSubstr(name),
+                      ::testing::AnyOf(HasSubstr("symbolic link"), HasSubstr("Too many levels"))));
+    fs::remove(path / name);
+    fs::rename(dir / "elsewhere", path / name);
+  }
+  (void)verify(path);
 }
 
 TEST(CheckpointWriter, RefusesPiecesThatDoNotFitTogether) {
