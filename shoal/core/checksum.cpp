@@ -21,6 +21,11 @@ uint32_t crc32c(std::string_view bytes, uint32_t before) {
   return ~state;
 }
 
+uint32_t crc32c(std::span<const std::byte> bytes, uint32_t before) {
+  return crc32c(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()),
+                before);
+}
+
 uint64_t xxh3_64(std::string_view bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
 std::string Hash128::hex() const { return format("{:016x}{:016x}", high, low); }

@@ -4,7 +4,9 @@
 // (cluster/secret.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -13,6 +15,7 @@ namespace shoal {
 // CRC32C (Castagnoli). Pass the value of the bytes before to continue:
 // crc32c("ab") == crc32c("b", crc32c("a")).
 uint32_t crc32c(std::string_view bytes, uint32_t before = 0);
+uint32_t crc32c(std::span<const std::byte> bytes, uint32_t before = 0);
 
 uint64_t xxh3_64(std::string_view bytes);
 

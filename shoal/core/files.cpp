@@ -14,11 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void throw_file_error(const char* verb, const fs::path& path) {
-  const int error_number = errno;
-  throw DataError(format("cannot {} {}: {}", verb, path.string(), describe_errno(error_number)));
-}
-
 UniqueFd open_or_throw(const fs::path& path, int flags) {
   UniqueFd fd(::open(path.c_str(), flags | O_CLOEXEC));
   if (!fd.valid()) throw_file_error("open", path);
@@ -78,6 +73,11 @@ class TemporaryFile {
 };
 
 }  // namespace
+
+void throw_file_error(const char* verb, const fs::path& path) {
+  const int error_number = errno;
+  throw DataError(format("cannot {} {}: {}", verb, path.string(), describe_errno(error_number)));
+}
 
 UniqueFd& UniqueFd::operator=(UniqueFd&& other) noexcept {
   if (this != &other) {

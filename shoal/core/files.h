@@ -32,6 +32,9 @@ class UniqueFd {
 
 constexpr unsigned kFileMode = 0640;
 
+// A DataError of what errno says: "cannot open PATH: No such file or directory (errno 2)".
+[[noreturn]] void throw_file_error(const char* verb, const std::filesystem::path& path);
+
 // The whole of a regular file. Larger than max_bytes is an error, checked before anything is
 // allocated.
 std::string read_file(const std::filesystem::path& path, size_t max_bytes);

@@ -15,11 +15,6 @@
 namespace shoal {
 namespace {
 
-[[noreturn]] void throw_file_error(const char* verb, const std::filesystem::path& path) {
-  const int error_number = errno;
-  throw DataError(format("cannot {} {}: {}", verb, path.string(), describe_errno(error_number)));
-}
-
 void* address_of(std::string_view bytes) { return const_cast<char*>(bytes.data()); }
 
 int advice_of(MappedFile::Access access) {

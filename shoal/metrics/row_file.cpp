@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "shoal/core/error.h"
+#include "shoal/core/files.h"
 #include "shoal/core/mapped_file.h"
 
 namespace shoal::metrics {
@@ -14,11 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kAppend = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC;
-
-[[noreturn]] void throw_file_error(const char* verb, const fs::path& path) {
-  const int error_number = errno;
-  throw DataError(format("cannot {} {}: {}", verb, path.string(), describe_errno(error_number)));
-}
 
 // Where the first row that has to go begins, or the end of the last whole one that stays.
 size_t kept_bytes(std::string_view content,

@@ -20,10 +20,6 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMaxManifestBytes = size_t{1} << 30;
 
-std::string_view as_text(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 // The bytes of a piece in chunks whose checksums hold.
 class PieceReader {
  public:
@@ -46,7 +42,7 @@ class PieceReader {
   void read_chunk(uint64_t index, std::span<std::byte> out) const {
     const uint64_t at = at_ + index * kChunkBytes;
     file_.read_at(at, out);
-    if (const uint32_t sum = crc32c(as_text(out)); sum != sums_[index]) {
+    if (const uint32_t sum = crc32c(out); sum != sums_[index]) {
       throw DataError(format(
           "{} is damaged: tensor {} {}, {} bytes at {}: crc32c is {:08x}, but {:08x} was written",
           file_.path().string(), json::in_quotes(tensor_.name), describe(box_), out.size(), at, sum,

@@ -21,11 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr unsigned kDirectoryMode = 0750;
 
-[[noreturn]] void throw_file_error(const char* verb, const fs::path& path) {
-  const int error_number = errno;
-  throw DataError(format("cannot {} {}: {}", verb, path.string(), describe_errno(error_number)));
-}
-
 // With its parents, each of them on the disk.
 void make_directories(const fs::path& path) {
   if (path.empty() || fs::is_directory(path)) return;

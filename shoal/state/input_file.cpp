@@ -9,15 +9,6 @@
 #include "shoal/core/error.h"
 
 namespace shoal::state {
-namespace {
-
-[[noreturn]] void throw_file_error(const char* verb, const std::filesystem::path& path) {
-  const int error_number = errno;
-  throw DataError(format("cannot {} {}: {}", verb, path.string(), describe_errno(error_number)));
-}
-
-}  // namespace
-
 InputFile::InputFile(std::filesystem::path path, uint64_t bytes)
     : path_(std::move(path)),
       fd_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) {

@@ -14,11 +14,6 @@ namespace {
 
 constexpr uint64_t kWindowBytes = uint64_t{16} << 20;
 
-[[noreturn]] void throw_file_error(const char* verb, const std::filesystem::path& path) {
-  const int error_number = errno;
-  throw DataError(format("cannot {} {}: {}", verb, path.string(), describe_errno(error_number)));
-}
-
 }  // namespace
 
 OutputFile::OutputFile(std::filesystem::path path)

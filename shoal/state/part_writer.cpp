@@ -8,10 +8,6 @@
 namespace shoal::state {
 namespace {
 
-std::string_view as_text(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
 void check(const PieceSpec& piece) {
   SHOAL_CHECK(can_be_named(piece), "'{}' is no name for a tensor", piece.name);
   SHOAL_CHECK(checked_bytes(piece.dtype, piece.shape).has_value(), "tensor '{}' of shape {}",
@@ -87,7 +83,7 @@ void PartWriter::write(std::span<const std::byte> bytes) {
   PieceInFile& piece = in_file_[in_file_done_++];
   for (uint64_t at = piece.at; !bytes.empty();) {
     const std::span<const std::byte> chunk = bytes.first(std::min(bytes.size(), kChunkBytes));
-    piece.crc32c.push_back(crc32c(as_text(chunk)));
+    piece.crc32c.push_back(crc32c(chunk));
     file_->write_at(at, chunk);
     at += chunk.size();
     bytes = bytes.subspan(chunk.size());
