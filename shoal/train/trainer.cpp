@@ -265,7 +265,7 @@ bool Trainer::save(metrics::Sinks& sinks, std::optional<double> best, bool wait)
          {"skipped", std::to_string(skipped_)},
          {"next_sample", std::to_string(feed_->next_sample())},
          {"data", stream_->identity()},
-         {"tokenizer", stream_->source(0).manifest().tokenizer},
+         {"tokenizer", stream_->layout().tokenizer},
          {"layout", ranks_.mesh().describe()},
          {"config", config::to_yaml(config_)}},
         [root = checkpoints_,
