@@ -168,6 +168,14 @@ class Wrong(Train):
         self.expect("run.name=moved", "run.seed=9", "train.init_from=resume", "train.steps=70",
                     says="trained on other data, or in another order")
 
+    def test_a_save_is_left_out_while_another_is_written(self):
+        self.expect("run.name=often", "train.save_every=1", "train.keep=100",
+                    says="is not saved: the save before is not over yet", code=0)
+        steps = [int(path.name.removeprefix("step-")) for path in self.run_directory("often").glob("checkpoints/step-*")]
+        self.assertEqual(max(steps), 61)  # the last one is waited for
+        self.train("run.name=waited", "train.save_every=1", "train.keep=100", "train.background_save=false")
+        self.assertEqual(len(list(self.run_directory("waited").glob("checkpoints/step-*"))), 61)
+
     def test_a_damaged_checkpoint_is_passed_over(self):
         shutil.copytree(self.run_directory("whole"), self.run_directory("damaged"))
         checkpoints = sorted(self.run_directory("damaged").glob("checkpoints/step-*"))
