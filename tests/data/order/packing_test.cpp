@@ -193,15 +193,15 @@ TEST(Packing, LeavesLittleEmpty) {
   EXPECT_EQ(packing, pack(lengths, 2048));
 }
 
-// 0.2 s in a Release build. Of lengths as they come, and all alike: then a million sequences have
-// the same room, and whatever walks through them would take minutes.
+// 0.2 s in a Release build, 3 s with a sanitizer and another test beside it. Of lengths as they come, and all alike:
+// then a million sequences have the same room, and whatever walks through them would take minutes.
 TEST(Packing, TakesAMillionDocuments) {
   for (const Lengths& lengths : {log_normal(1'000'000), Lengths(1'000'000, 1025)}) {
     const std::vector<uint64_t> ends = ends_of(lengths);
     const auto start = std::chrono::steady_clock::now();
     const Packing packing = pack_best_fit(ends, 2048);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-    EXPECT_LT(took.count(), 2.0);
+    EXPECT_LT(took.count(), 20.0);
     EXPECT_FALSE(packing.segments.empty());
   }
 }
