@@ -206,7 +206,9 @@ std::string rope_json(const RotaryConfig& rotary) {
 void add_llama_like(const ModelConfig& config, Family family, ObjectText& root) {
   if (family != Family::kQwen2) root.flag("attention_bias", config.bias == BiasOn::kAll);
   if (family == Family::kLlama) root.flag("mlp_bias", config.bias == BiasOn::kAll);
-  if (family == Family::kLlama || family == Family::kQwen3)
+  // The other families have it in their files only when it does not follow from the width.
+  if (family == Family::kLlama || family == Family::kQwen3 ||
+      config.features_per_head() * config.heads != config.width)
     root.size("head_dim", config.features_per_head());
   root.text("hidden_act", "silu");
   root.size("hidden_size", config.width);
