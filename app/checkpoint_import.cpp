@@ -31,7 +31,8 @@ std::vector<state::PieceSpec> pieces_of(const std::vector<TensorSpec>& specs) {
   std::vector<state::PieceSpec> pieces;
   for (const TensorSpec& weight : specs) {
     state::for_each_block(weight.shape, kBlock, [&](const Box& block) {
-      pieces.push_back({{state::name_in_checkpoint(weight), weight.dtype, weight.shape}, block});
+      pieces.push_back(
+          {{state::name_in_checkpoint(weight.name), weight.dtype, weight.shape}, block});
     });
   }
   return pieces;

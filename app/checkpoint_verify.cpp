@@ -23,10 +23,7 @@ void verify(const Words& words) {
   double seconds = 0;
   {
     ByteProgress shown("verify");
-    state::Progress& progress = shown.progress();
-    const state::Checkpoint checkpoint(path);
-    for (const state::DataFile& file : checkpoint.files()) progress.total += file.bytes;
-    found = state::verify(path, [&](uint64_t bytes) { progress.done = bytes; });
+    found = state::verify(path, shown.progress());
     seconds = shown.seconds();
   }
   const auto bytes = static_cast<int64_t>(found.bytes);

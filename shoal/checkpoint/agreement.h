@@ -17,7 +17,7 @@ void together(comm::World& world, const char* what, Work&& work) {
   try {
     work();
   } catch (const std::exception& e) {
-    error = format("{}", *e.what() == '\0' ? "unknown error" : e.what());
+    error = *e.what() == '\0' ? "unknown error" : e.what();
   }
   if (!world.control().any(!error.empty(), what)) return;
   for (const std::string& text : comm::all_texts(world, error, what)) {

@@ -1,6 +1,5 @@
 #include "shoal/checkpoint/from_first_rank.h"
 
-#include <algorithm>
 #include <cstring>
 #include <map>
 
@@ -20,23 +19,6 @@ struct Arriving {
   const HeldTensor* held = nullptr;
   at::Tensor elements;
 };
-
-// The tensor in boxes of whole rows, none much above kBlockBytes.
-std::vector<state::Box> blocks_of(const state::TensorSpec& tensor) {
-  const uint64_t bytes = state::tensor_bytes(tensor.dtype, tensor.shape);
-  if (bytes == 0) return {};
-  const state::Box whole = state::whole_of(tensor.shape);
-  if (tensor.shape.empty() || bytes <= kBlockBytes) return {whole};
-  const uint64_t row = bytes / static_cast<uint64_t>(tensor.shape[0]);
-  const auto rows = static_cast<int64_t>(std::max<uint64_t>(kBlockBytes / row, 1));
-  std::vector<state::Box> blocks;
-  for (int64_t begin = 0; begin < tensor.shape[0]; begin += rows) {
-    blocks.push_back(whole);
-    blocks.back().begin[0] = begin;
-    blocks.back().extent[0] = std::min(rows, tensor.shape[0] - begin);
-  }
-  return blocks;
-}
 
 void take(const state::Box& block, const at::Tensor& bytes, const Arriving& arriving) {
   const auto element = static_cast<size_t>(arriving.elements.element_size());
@@ -101,15 +83,16 @@ void load_from_first_rank(comm::World& world,
     std::vector<Arriving> arriving;
     for (const HeldTensor* held : wanted[tensor->name])
       arriving.push_back({held, at::empty({held->flat.numel()}, torch_type(tensor->dtype))});
-    for (const state::Box& block : blocks_of(*tensor)) {
-      const uint64_t size = state::elements_of(block) * state::element_bytes(tensor->dtype);
-      const at::Tensor bytes = at::empty({static_cast<int64_t>(size)}, at::kByte);
+    const uint64_t element = state::element_bytes(tensor->dtype);
+    state::for_each_block(tensor->shape, kBlockBytes / element, [&](const state::Box& block) {
+      const auto size = static_cast<int64_t>(state::elements_of(block) * element);
+      const at::Tensor bytes = at::empty({size}, at::kByte);
       together(world, "a part of a checkpoint", [&] {
         if (checkpoint != nullptr) checkpoint->read(tensor->name, block, writable_bytes_of(bytes));
       });
       world.control().broadcast(bytes, 0, "a part of a checkpoint");
       for (const Arriving& one : arriving) take(block, bytes, one);
-    }
+    });
     for (const Arriving& one : arriving)
       one.held->flat.copy_(one.elements.view(one.held->flat.sizes()));
   }

@@ -7,6 +7,7 @@
 #include <ATen/ATen.h>
 
 #include "shoal/core/even_parts.h"
+#include "shoal/state/hugging_face/weights.h"
 
 namespace shoal::checkpoint {
 namespace {
@@ -58,7 +59,7 @@ std::vector<HeldTensor> divided_tensors(const TrainingState& state, Choose&& cho
     if (!piece) continue;
     const optim::UnitState& unit = units.at(held_piece.group->name());
     const std::string& name = piece->spec->name;
-    tensors.push_back(held(weight_name(*piece->spec), unit.master, *piece));
+    tensors.push_back(held(state::name_in_checkpoint(name), unit.master, *piece));
     if (unit.mean.defined()) tensors.push_back(held("mean." + name, unit.mean, *piece));
     if (unit.mean_square.defined())
       tensors.push_back(held("mean_square." + name, unit.mean_square, *piece));
@@ -83,8 +84,6 @@ std::optional<Piece> own_part(const HeldPiece& held) {
 
 }  // namespace
 
-std::string weight_name(const model::WeightSpec& spec) { return "weights." + spec.name; }
-
 std::vector<HeldTensor> held_by(const TrainingState& state) {
   std::vector<HeldTensor> tensors = divided_tensors(
       state, [](const HeldPiece& piece) { return std::optional<Piece>(piece.piece); });
@@ -102,7 +101,8 @@ std::vector<HeldTensor> written_by(const TrainingState& state) {
 std::vector<HeldTensor> held_weights(const parallel::ParallelModel& model) {
   std::vector<HeldTensor> tensors;
   for (const HeldPiece& piece : model.pieces())
-    tensors.push_back(held(weight_name(*piece.piece.spec), piece.group->shard(), piece.piece));
+    tensors.push_back(
+        held(state::name_in_checkpoint(piece.piece.spec->name), piece.group->shard(), piece.piece));
   return tensors;
 }
 

@@ -29,6 +29,4 @@ std::vector<HeldTensor> written_by(const TrainingState& state);
 // The weights alone, as they are computed with.
 std::vector<HeldTensor> held_weights(const parallel::ParallelModel& model);
 
-std::string weight_name(const model::WeightSpec& spec);  // "weights.blocks.0.mlp.up.weight"
-
 }  // namespace shoal::checkpoint

@@ -1,7 +1,5 @@
 #include "shoal/checkpoint/hugging_face.h"
 
-#include <algorithm>
-#include <map>
 #include <set>
 
 #include <ATen/ATen.h>
@@ -9,7 +7,6 @@
 #include "shoal/checkpoint/spread_weights.h"
 #include "shoal/checkpoint/tensor_bytes.h"
 #include "shoal/core/error.h"
-#include "shoal/core/files.h"
 #include "shoal/state/hugging_face/names.h"
 #include "shoal/state/safetensors_index.h"
 
@@ -74,56 +71,6 @@ class Loading {
   std::set<std::string> used_;
 };
 
-// A tensor of the export, as the part of a weight that it is.
-using Exported = std::map<std::string, at::Tensor>;
-
-Exported exported(const model::Decoder& decoder, state::Family family) {
-  Exported tensors;
-  for (const auto& unit : decoder.units()) {
-    for (size_t i = 0; i < unit->weights().size(); ++i) {
-      const at::Tensor& weight = unit->weights().weight(i);
-      const ForeignTensor foreign =
-          state::foreign_tensor(family, decoder.config(), unit->weights().spec(i).name);
-      int64_t row = 0;
-      for (const ForeignPart& part : foreign.parts) {
-        const int64_t rows = foreign.parts.size() == 1 ? weight.size(0) : part.rows;
-        const at::Tensor view = weight.narrow(0, row, rows);
-        tensors[part.name] = foreign.transposed ? view.t() : view;
-        row += rows;
-      }
-    }
-  }
-  return tensors;
-}
-
-// GPT-2's files always have biases: those of a model without are zeros.
-void add_zero_biases(Exported& tensors) {
-  constexpr std::string_view kEnd = ".weight";
-  Exported biases;
-  for (const auto& [name, tensor] : tensors) {
-    if (name.find(".h.") == std::string::npos && name.find(".ln_f.") == std::string::npos) continue;
-    const std::string bias = name.substr(0, name.size() - kEnd.size()) + ".bias";
-    // Matrices are transposed there: the outputs are the last dimension, as they are a norm's only one.
-    biases[bias] = at::zeros({tensor.size(-1)}, tensor.options());
-  }
-  tensors.merge(biases);
-}
-
-std::string_view dtype_in_config(at::ScalarType type) {
-  switch (type) {
-    case at::kFloat:
-      return "float32";
-    case at::kBFloat16:
-      return "bfloat16";
-    case at::kHalf:
-      return "float16";
-    case at::kDouble:
-      return "float64";
-    default:
-      throw UsageError("weights can be written as fp32, bf16, fp16 or fp64");
-  }
-}
-
 }  // namespace
 
 void load_hugging_face(const fs::path& directory, const model::Decoder& decoder) {
@@ -149,32 +96,6 @@ void load_hugging_face(const fs::path& directory, parallel::ParallelModel& model
   set_weights(model, [&](const model::WeightSpec& spec, const at::Tensor& whole) {
     loading.load(spec, whole);
   });
-}
-
-void save_hugging_face(const fs::path& directory,
-                       const model::Decoder& decoder,
-                       const ExportOptions& options) {
-  const state::Family family = state::family_of(decoder.config());
-  Exported tensors = exported(decoder, family);
-  if (family == state::Family::kGpt2 && decoder.config().bias == config::BiasOn::kNone)
-    add_zero_biases(tensors);
-  std::vector<state::TensorSpec> specs;
-  for (const auto& [name, tensor] : tensors)
-    specs.push_back({name, disk_type(options.dtype), tensor.sizes().vec()});
-  fs::create_directories(directory);
-  const state::ShardPlan plan = state::plan_shards(specs, options.max_file_bytes);
-  for (const state::ShardFile& file : plan.files) {
-    state::SafetensorsWriter writer(directory / file.name, file.tensors, {{"format", "pt"}});
-    for (const state::TensorSpec& spec : file.tensors) {
-      const at::Tensor bytes = tensors.at(spec.name).to(at::kCPU).to(options.dtype).contiguous();
-      writer.write(spec.name, bytes_of(bytes));
-    }
-    writer.finish();
-  }
-  if (plan.files.size() > 1) state::write_index(directory, plan);
-  write_file_atomically(
-      directory / kConfigJson,
-      state::write_config_json({family, decoder.config()}, dtype_in_config(options.dtype)));
 }
 
 }  // namespace shoal::checkpoint

@@ -1,7 +1,6 @@
-// hugging_face.h -- weights from and to directories of Hugging Face.
+// hugging_face.h -- weights from directories of Hugging Face; state/hugging_face/export.h writes them.
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 
 #include "shoal/model/decoder.h"
@@ -19,16 +18,5 @@ void load_hugging_face(const std::filesystem::path& directory, const model::Deco
 
 // The same for one that is spread over ranks. Collective.
 void load_hugging_face(const std::filesystem::path& directory, parallel::ParallelModel& model);
-
-struct ExportOptions {
-  at::ScalarType dtype = at::kFloat;
-  uint64_t max_file_bytes = 5'000'000'000;
-};
-
-// Writes config.json and the tensors: what transformers' from_pretrained opens. UsageError when no
-// family of Hugging Face's is such a model.
-void save_hugging_face(const std::filesystem::path& directory,
-                       const model::Decoder& decoder,
-                       const ExportOptions& options = {});
 
 }  // namespace shoal::checkpoint

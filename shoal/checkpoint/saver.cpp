@@ -20,10 +20,6 @@ namespace shoal::checkpoint {
 
 namespace fs = std::filesystem;
 
-struct Saver::Memory {
-  StagedPart part;
-};
-
 // One save, from the copy to the commit. The thread runs one phase of it at a time.
 struct Saver::Save {
   enum class Phase { kWriting, kLooking, kCommitting, kRemoving };
@@ -65,11 +61,11 @@ struct Saver::Save {
 };
 
 Saver::Saver(comm::World& world, fs::path root)
-    : world_(world), root_(std::move(root)), memory_(std::make_unique<Memory>()) {}
+    : world_(world), root_(std::move(root)), part_(std::make_unique<StagedPart>()) {}
 
 Saver::~Saver() { join_thread(); }
 
-void Saver::prepare(const TrainingState& state) { memory_->part.reserve(written_by(state)); }
+void Saver::prepare(const TrainingState& state) { part_->reserve(written_by(state)); }
 
 bool Saver::idle() const { return !save_; }
 
@@ -93,8 +89,8 @@ void Saver::begin(uint64_t step,
   save->id = told(save->uncommitted ? save->uncommitted->id() : "");
   save->directory = told(save->uncommitted ? save->uncommitted->directory().string() : "");
 
-  const StagedPart& part = memory_->part;
-  save->note_errors([&] { memory_->part.take(written_by(state)); });
+  const StagedPart& part = *part_;
+  save->note_errors([&] { part_->take(written_by(state)); });
   save->saved.bytes = part.all_bytes();
   save->saved.copy_seconds = seconds_since(began);
   save_ = std::move(save);

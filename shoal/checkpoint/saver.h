@@ -27,6 +27,8 @@
 
 namespace shoal::checkpoint {
 
+class StagedPart;
+
 // What ranks tell each other after a step; all of them together: any.
 struct SaveStatus {
   bool busy = false;
@@ -84,9 +86,8 @@ class Saver {
 
   comm::World& world_;
   std::filesystem::path root_;
-  std::unique_ptr<Save> save_;  // nullptr: idle
-  struct Memory;
-  std::unique_ptr<Memory> memory_;
+  std::unique_ptr<Save> save_;        // nullptr: idle
+  std::unique_ptr<StagedPart> part_;  // its memory is kept from save to save
 };
 
 }  // namespace shoal::checkpoint

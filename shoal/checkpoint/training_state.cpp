@@ -8,6 +8,7 @@
 #include "shoal/core/error.h"
 #include "shoal/core/few_threads.h"
 #include "shoal/state/checkpoint_writer.h"
+#include "shoal/state/hugging_face/weights.h"
 
 namespace shoal::checkpoint {
 namespace {
@@ -80,7 +81,8 @@ void load_weights(const state::Checkpoint& checkpoint, const model::Decoder& dec
   const at::NoGradGuard no_grad;
   for (const auto& unit : decoder.units()) {
     for (size_t i = 0; i < unit->weights().size(); ++i)
-      read_into(checkpoint, weight_name(unit->weights().spec(i)), unit->weights().weight(i));
+      read_into(checkpoint, state::name_in_checkpoint(unit->weights().spec(i).name),
+                unit->weights().weight(i));
   }
 }
 

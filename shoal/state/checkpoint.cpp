@@ -253,8 +253,14 @@ void verify_coverage(const Checkpoint& checkpoint) {
 
 }  // namespace
 
-Verified verify(const fs::path& path, const VerifyProgress& progress) {
+Verified verify(const fs::path& path) {
+  Progress unseen;
+  return verify(path, unseen);
+}
+
+Verified verify(const fs::path& path, Progress& progress) {
   const Checkpoint checkpoint(path);
+  for (const DataFile& file : checkpoint.files()) progress.total += file.bytes;
   verify_coverage(checkpoint);
   Verified verified{.tensors = checkpoint.tensors().size()};
   std::vector<std::byte> buffer;
@@ -269,7 +275,7 @@ Verified verify(const fs::path& path, const VerifyProgress& progress) {
         buffer.resize(reader.chunk_bytes(chunk));
         reader.read_chunk(chunk, buffer);
         verified.bytes += buffer.size();
-        if (progress) progress(verified.bytes);
+        progress.done = verified.bytes;
       }
       ++verified.pieces;
     }

@@ -17,7 +17,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -25,6 +24,7 @@
 
 #include "shoal/state/checkpoint_manifest.h"
 #include "shoal/state/piece_index.h"
+#include "shoal/state/progress.h"
 
 namespace shoal::state {
 
@@ -76,10 +76,8 @@ struct Verified {
   uint64_t bytes = 0;  // of all files of tensors
 };
 
-// Called with the bytes that are done, now and then.
-using VerifyProgress = std::function<void(uint64_t bytes)>;
-
 // Reads every byte of every file. DataError at the first piece that is not what was written.
-Verified verify(const std::filesystem::path& path, const VerifyProgress& progress = nullptr);
+Verified verify(const std::filesystem::path& path);
+Verified verify(const std::filesystem::path& path, Progress& progress);
 
 }  // namespace shoal::state

@@ -1,7 +1,12 @@
 // Every family computes what Hugging Face's transformers compute, and gives it back.
 
+#include <cstring>
+#include <map>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "shoal/state/hugging_face/export.h"
 
 #include "tests/model/golden_models.h"
 #include "tests/support/temp_dir.h"
@@ -10,6 +15,38 @@ namespace shoal::model {
 namespace {
 
 using namespace tests;
+
+// The weights of a decoder, for an export.
+class DecoderWeights final : public state::WeightSource {
+ public:
+  explicit DecoderWeights(const Decoder& decoder) {
+    for (const auto& unit : decoder.units()) {
+      for (size_t i = 0; i < unit->weights().size(); ++i) {
+        const at::Tensor& weight = unit->weights().weight(i);
+        const std::string& name = unit->weights().spec(i).name;
+        specs_.push_back({name, state::DType::kF32, weight.sizes().vec()});
+        tensors_.emplace(name, weight);
+      }
+    }
+  }
+
+  [[nodiscard]] const std::vector<state::TensorSpec>& specs() const { return specs_; }
+
+  void read(const state::TensorSpec& weight,
+            const state::Box& box,
+            std::span<float> out) const override {
+    at::Tensor part = tensors_.at(weight.name);
+    for (size_t dim = 0; dim < box.begin.size(); ++dim)
+      part = part.narrow(static_cast<int64_t>(dim), box.begin[dim], box.extent[dim]);
+    part = part.contiguous();
+    ASSERT_EQ(part.nbytes(), out.size_bytes());
+    std::memcpy(out.data(), part.const_data_ptr(), out.size_bytes());
+  }
+
+ private:
+  std::vector<state::TensorSpec> specs_;
+  std::map<std::string, at::Tensor> tensors_;
+};
 
 class EveryFamily : public ::testing::TestWithParam<const char*> {};
 
@@ -36,7 +73,10 @@ TEST_P(EveryFamily, ComesBackFromAnExportBitByBit) {
   PlainBuilder builder({});
   const auto decoder = load_decoder(golden_model(GetParam()), at::kFloat, builder);
   const TempDir out;
-  checkpoint::save_hugging_face(out.path(), *decoder, {.max_file_bytes = 10'000});
+  const DecoderWeights weights(*decoder);
+  state::Progress progress;
+  state::export_hugging_face(weights, decoder->config(), weights.specs(), out.path(),
+                             {.max_file_bytes = 10'000}, progress);
   EXPECT_TRUE(std::filesystem::exists(out.path() / "model.safetensors.index.json"));
   PlainBuilder again({});
   const auto back = load_decoder(out.path(), at::kFloat, again);

@@ -55,7 +55,7 @@ std::vector<PlainTensor> as_tensors(const WeightSource& source,
   for (const TensorSpec& spec : specs) {
     std::vector<float> numbers(elements_of(whole_of(spec.shape)));
     source.read(spec, whole_of(spec.shape), numbers);
-    PlainTensor tensor({name_in_checkpoint(spec), type, spec.shape}, random);
+    PlainTensor tensor({name_in_checkpoint(spec.name), type, spec.shape}, random);
     from_fp32(numbers, type, tensor.bytes);
     tensors.push_back(std::move(tensor));
   }
@@ -167,7 +167,7 @@ TEST(Export, GivesGpt2BiasesOfZeroWhereTheModelHasNone) {
   const TempDir dir;
   std::vector<PlainTensor> tensors;
   for (const TensorSpec& spec : specs)
-    tensors.push_back({{name_in_checkpoint(spec), DType::kF32, spec.shape}, random});
+    tensors.push_back({{name_in_checkpoint(spec.name), DType::kF32, spec.shape}, random});
   const Checkpoint checkpoint(write_checkpoint(dir / "run", 1, tensors, {}, random));
   fs::create_directories(dir / "out");
   Progress progress;

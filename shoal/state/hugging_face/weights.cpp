@@ -78,23 +78,23 @@ void read_transposed(const TensorDirectory::Found& tensor,
 
 }  // namespace
 
-std::string name_in_checkpoint(const TensorSpec& weight) { return "weights." + weight.name; }
+std::string name_in_checkpoint(const std::string& weight) { return "weights." + weight; }
 
 CheckpointWeights::CheckpointWeights(const Checkpoint& checkpoint,
                                      const std::vector<TensorSpec>& weights)
     : checkpoint_(checkpoint) {
   const std::string where = checkpoint.path().string();
   for (const TensorSpec& weight : weights) {
-    const TensorSpec* const found = checkpoint.find(name_in_checkpoint(weight));
+    const TensorSpec* const found = checkpoint.find(name_in_checkpoint(weight.name));
     if (found == nullptr)
-      throw DataError(format("{} has no tensor '{}'", where, name_in_checkpoint(weight)));
+      throw DataError(format("{} has no tensor '{}'", where, name_in_checkpoint(weight.name)));
     require_numbers(where, *found);
     require_shape(where, *found, weight.shape);
   }
 }
 
 void CheckpointWeights::read(const TensorSpec& weight, const Box& box, std::span<float> out) const {
-  const std::string name = name_in_checkpoint(weight);
+  const std::string name = name_in_checkpoint(weight.name);
   const DType type = checkpoint_.find(name)->dtype;
   if (type == DType::kF32) return checkpoint_.read(name, box, std::as_writable_bytes(out));
   std::vector<std::byte> bytes(out.size() * element_bytes(type));

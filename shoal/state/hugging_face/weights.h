@@ -41,7 +41,7 @@ class CheckpointWeights final : public WeightSource {
   const Checkpoint& checkpoint_;
 };
 
-std::string name_in_checkpoint(const TensorSpec& weight);  // "weights.NAME"
+std::string name_in_checkpoint(const std::string& weight);  // "weights.NAME"
 
 // Of a directory of Hugging Face's. Also DataError when a tensor in it is none of the model's.
 class HuggingFaceWeights final : public WeightSource {
