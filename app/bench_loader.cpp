@@ -13,7 +13,7 @@
 namespace shoal::app {
 namespace {
 
-struct Options {
+struct LoaderBenchOptions {
   std::string directory;
   int sequence_length = 2048;
   int batch = 64;
@@ -27,7 +27,7 @@ double seconds_to_first_batch(const data::StreamOptions& options, uint64_t batch
   return bench::steady_seconds() - began;
 }
 
-void bench(const Options& options) {
+void bench(const LoaderBenchOptions& options) {
   const data::StreamOptions wanted{
       .sources = {{options.directory, 1}},
       .sequence_length = static_cast<uint32_t>(options.sequence_length),
@@ -79,7 +79,7 @@ void bench(const Options& options) {
 }  // namespace
 
 int run_bench_loader(const std::vector<std::string>& arguments) {
-  Options options;
+  LoaderBenchOptions options;
   Arguments command("shoal bench loader",
                     "How fast one core turns shards into batches in shuffled order, beside a plain "
                     "memory copy of them.\nEnds with lines NAME VALUE.\n");

@@ -18,7 +18,7 @@ using data::TokenId;
 
 constexpr size_t kMaxText = size_t{2} << 30;
 
-struct Options {
+struct TokenizerBenchOptions {
   std::string tokenizer;
   std::string file;
   int rounds = 21;
@@ -66,7 +66,7 @@ std::vector<std::string_view> parts_of(std::string_view text, data::Pattern patt
   return parts;
 }
 
-void bench(const Options& options) {
+void bench(const TokenizerBenchOptions& options) {
   const auto tokenizer = data::read_tokenizer(options.tokenizer);
   const std::string text = read_file(options.file, kMaxText);
   if (text.empty()) throw DataError(format("{} is empty", options.file));
@@ -100,7 +100,7 @@ void bench(const Options& options) {
 }  // namespace
 
 int run_bench_tokenizer(const std::vector<std::string>& arguments) {
-  Options options;
+  TokenizerBenchOptions options;
   Arguments command("shoal bench tokenizer",
                     "How fast one core turns a text into ids: with a new encoder (cold), with one "
                     "that has met the text\n"

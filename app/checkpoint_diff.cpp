@@ -22,7 +22,7 @@ using state::ValueDifference;
 
 constexpr size_t kMostShown = 20;
 
-struct Words {
+struct DiffWords {
   std::string first;
   std::string second;
   std::string only;
@@ -116,7 +116,7 @@ Report::Named named(const TensorDifference& tensor) {
 
 Report report_of(const state::CheckpointDifference& found,
                  const std::vector<ValueDifference>& values,
-                 const Words& words) {
+                 const DiffWords& words) {
   Report report;
   if (!values.empty()) {
     Report::Section& section = report.section("values");
@@ -148,7 +148,7 @@ Report report_of(const state::CheckpointDifference& found,
   return report;
 }
 
-int compare(const Words& words) {
+int compare(const DiffWords& words) {
   const state::Checkpoint first(newest_checkpoint(words.first));
   const state::Checkpoint second(newest_checkpoint(words.second));
   state::CheckpointDifference found;
@@ -169,7 +169,7 @@ int compare(const Words& words) {
 }  // namespace
 
 void add_checkpoint_diff(Arguments& command, int& exit_code) {
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<DiffWords>();
   Arguments diff =
       command.subcommand("diff", "in what two differ; exit code 0: in nothing, 1: in that",
                          [words, &exit_code] { exit_code = compare(*words); });

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Words {
+struct ExportWords {
   std::string model;
   std::string output;
   std::string dtype = "fp32";
@@ -32,7 +32,7 @@ state::DType type_named(const std::string& name) {
 void write(const state::WeightSource& source,
            const config::ModelConfig& config,
            const std::vector<state::TensorSpec>& specs,
-           const Words& words) {
+           const ExportWords& words) {
   ByteProgress shown("export");
   state::export_hugging_face(
       source, config, specs, words.output,
@@ -47,7 +47,7 @@ struct Source {
   int64_t parameters = 0;
 };
 
-Source export_run(const FoundCheckpoint& found, const Words& words) {
+Source export_run(const FoundCheckpoint& found, const ExportWords& words) {
   const state::Checkpoint checkpoint(found.path);
   const config::ModelConfig config = model_in(checkpoint);
   const std::vector<state::TensorSpec> specs = weights_of(config);
@@ -57,7 +57,7 @@ Source export_run(const FoundCheckpoint& found, const Words& words) {
   return {found.run, parameters_in(specs)};
 }
 
-Source export_again(const fs::path& directory, const Words& words) {
+Source export_again(const fs::path& directory, const ExportWords& words) {
   const state::HuggingFaceModel model = read_hugging_face_model(directory);
   const std::vector<state::TensorSpec> specs = weights_of(model.config);
   const state::HuggingFaceWeights source(directory, model, specs);
@@ -69,7 +69,7 @@ Source export_again(const fs::path& directory, const Words& words) {
   return {directory, parameters_in(specs)};
 }
 
-void export_model(const Words& words) {
+void export_model(const ExportWords& words) {
   (void)type_named(words.dtype);  // a mistake there is told before anything is read
   const fs::path path = words.model;
   const auto checkpoint =
@@ -83,7 +83,7 @@ void export_model(const Words& words) {
 }  // namespace
 
 void add_checkpoint_export(Arguments& command) {
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<ExportWords>();
   Arguments exporting = command.subcommand(
       "export", "a Hugging Face directory, as transformers' from_pretrained opens it",
       [words] { export_model(*words); });

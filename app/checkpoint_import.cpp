@@ -21,7 +21,7 @@ using state::TensorSpec;
 
 constexpr uint64_t kBlock = uint64_t{16} << 20;  // numbers of a piece
 
-struct Words {
+struct ImportWords {
   std::string model;
   std::string output;
 };
@@ -58,7 +58,7 @@ void write(const state::WeightSource& source,
   writer.commit(values);
 }
 
-void import_model(const Words& words) {
+void import_model(const ImportWords& words) {
   const fs::path directory = words.model;
   if (!is_hugging_face_directory(directory))
     throw UsageError(
@@ -79,7 +79,7 @@ void import_model(const Words& words) {
 }  // namespace
 
 void add_checkpoint_import(Arguments& command) {
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<ImportWords>();
   Arguments importing =
       command.subcommand("import", "a run from a Hugging Face directory: its weights as step 0",
                          [words] { import_model(*words); });

@@ -19,7 +19,7 @@ using state::TensorSpec;
 
 constexpr const char* kWeights = "weights.";
 
-struct Words {
+struct InspectWords {
   std::string path;
   std::optional<std::string> value;
   bool tensors = false;
@@ -61,7 +61,7 @@ void add_groups(Report::Section& section, const state::Checkpoint& checkpoint) {
   }
 }
 
-Report inspected(const state::Checkpoint& checkpoint, const Words& words) {
+Report inspected(const state::Checkpoint& checkpoint, const InspectWords& words) {
   uint64_t bytes = 0;
   for (const state::DataFile& file : checkpoint.files()) bytes += file.bytes;
   int64_t parameters = 0;
@@ -94,7 +94,7 @@ Report inspected(const state::Checkpoint& checkpoint, const Words& words) {
   return report;
 }
 
-void inspect(const Words& words) {
+void inspect(const InspectWords& words) {
   const state::Checkpoint checkpoint(newest_checkpoint(words.path));
   if (words.value) {
     const auto found = checkpoint.values().find(*words.value);
@@ -110,7 +110,7 @@ void inspect(const Words& words) {
 }  // namespace
 
 void add_checkpoint_inspect(Arguments& command) {
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<InspectWords>();
   Arguments inspecting =
       command.subcommand("inspect", "what is in one", [words] { inspect(*words); });
   inspecting.option("PATH", words->path, "a checkpoint, or a run: its newest",

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr int kMaxSteps = 2'000'000'000;
 
-struct Words {
+struct PruneWords {
   std::string run;
   int keep = 1;
   int every = 0;
@@ -35,7 +35,7 @@ int64_t bytes_in(const fs::path& directory) {
   return bytes;
 }
 
-void prune(const Words& words) {
+void prune(const PruneWords& words) {
   const fs::path root = fs::path(words.run) / kCheckpoints;
   std::vector<state::Judged> all;
   if (std::error_code cannot_tell; fs::is_directory(root, cannot_tell))
@@ -71,7 +71,7 @@ void prune(const Words& words) {
 }  // namespace
 
 void add_checkpoint_prune(Arguments& command) {
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<PruneWords>();
   Arguments pruning =
       command.subcommand("prune", "remove old ones of a run that nobody trains at the moment",
                          [words] { prune(*words); });

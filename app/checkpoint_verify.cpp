@@ -12,12 +12,12 @@
 namespace shoal::app {
 namespace {
 
-struct Words {
+struct VerifyWords {
   std::string path;
   bool json = false;
 };
 
-void verify(const Words& words) {
+void verify(const VerifyWords& words) {
   const std::filesystem::path path = newest_checkpoint(words.path);
   state::Verified found;
   double seconds = 0;
@@ -41,7 +41,7 @@ void verify(const Words& words) {
 }  // namespace
 
 void add_checkpoint_verify(Arguments& command) {
-  const auto words = std::make_shared<Words>();
+  const auto words = std::make_shared<VerifyWords>();
   Arguments verifying = command.subcommand("verify", "read every byte and compare the checksums",
                                            [words] { verify(*words); });
   verifying.option("PATH", words->path, "a checkpoint, or a run: its newest",

@@ -14,7 +14,7 @@
 namespace shoal::app {
 namespace {
 
-struct Options {
+struct ConfigOptions {
   std::string file;
   std::vector<std::string> sets;
   std::optional<int> ranks;
@@ -22,7 +22,7 @@ struct Options {
   std::string key;
 };
 
-void print_resolved(const Options& options) {
+void print_resolved(const ConfigOptions& options) {
   config::Request request{.file = options.file, .sets = options.sets};
   if (options.ranks) {
     request.world =
@@ -31,7 +31,7 @@ void print_resolved(const Options& options) {
   std::cout << config::to_yaml(config::load_or_throw(request));
 }
 
-void add_check(Arguments& parent, Options& options) {
+void add_check(Arguments& parent, ConfigOptions& options) {
   Arguments check =
       parent.subcommand("check", "print what a config comes to, or all that is wrong with it",
                         [&options] { print_resolved(options); });
@@ -46,7 +46,7 @@ void add_check(Arguments& parent, Options& options) {
 }  // namespace
 
 int run_config(const std::vector<std::string>& arguments) {
-  Options options;
+  ConfigOptions options;
   const config::RunConfig defaults;
   const config::Table table = config::table_of(defaults);
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kMaxWidth = 100'000;
 
-struct Options {
+struct ScheduleOptions {
   std::string name;
   std::optional<int> ranks;
   std::optional<int> chunks;
@@ -35,7 +35,7 @@ bool is_made(const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-plan::Schedule schedule_of(const Options& options) {
+plan::Schedule schedule_of(const ScheduleOptions& options) {
   const bool has_sizes = options.ranks || options.chunks || options.micro_batches;
   if (!is_made(options.name) && !has_sizes) return plan::read_schedule(options.name);
   if (!is_made(options.name) && std::filesystem::exists(options.name)) {
@@ -56,7 +56,7 @@ plan::Schedule schedule_of(const Options& options) {
 
 std::string percent(double share) { return format("{:.1f}%", share * 100); }
 
-Report reported(const Options& options,
+Report reported(const ScheduleOptions& options,
                 const plan::Schedule& schedule,
                 const plan::Simulation& simulation) {
   std::vector<double> idle;
@@ -85,7 +85,7 @@ Report reported(const Options& options,
 }  // namespace
 
 int run_schedule(const std::vector<std::string>& arguments) {
-  Options options;
+  ScheduleOptions options;
   Arguments command(
       "shoal schedule",
       "What a pipeline schedule does in time: a picture, its bubble, the activations it keeps.\n\n"

@@ -21,7 +21,7 @@ using data::TokenId;
 
 constexpr size_t kChunk = 1 << 20;
 
-struct Options {
+struct TokenizerOptions {
   TokenizerChoice tokenizer;
   std::string file = "-";
   bool added = false;
@@ -39,7 +39,7 @@ void read_chunks(const std::string& path, Use use) {
 
 // The ids of a text of any length, a few at a time.
 template <class Use>
-void encode_file(const Options& options, Use use) {
+void encode_file(const TokenizerOptions& options, Use use) {
   data::Encoder encoder(read_chosen(options.tokenizer));
   data::StreamEncoder stream(encoder,
                              options.added ? data::AddedIn::kAsTokens : data::AddedIn::kAsText);
@@ -53,7 +53,7 @@ void encode_file(const Options& options, Use use) {
   use(ids);
 }
 
-void print_count(const Options& options) {
+void print_count(const TokenizerOptions& options) {
   int64_t count = 0;
   Sha256 hash;
   encode_file(options, [&](const std::vector<TokenId>& ids) {
@@ -65,7 +65,7 @@ void print_count(const Options& options) {
   std::cout << (options.json ? report.json() : report.text());
 }
 
-void encode(const Options& options) {
+void encode(const TokenizerOptions& options) {
   if (options.count) {
     print_count(options);
     return;
@@ -75,7 +75,7 @@ void encode(const Options& options) {
   });
 }
 
-void decode(const Options& options) {
+void decode(const TokenizerOptions& options) {
   const auto tokenizer = read_chosen(options.tokenizer);
   std::string word;
   const auto flush = [&] {
@@ -100,7 +100,7 @@ void decode(const Options& options) {
   flush();
 }
 
-void info(const Options& options) {
+void info(const TokenizerOptions& options) {
   const auto tokenizer = read_chosen(options.tokenizer);
   size_t longest = 0;
   for (TokenId id = 0; id < tokenizer->vocabulary().id_limit(); ++id)
@@ -124,7 +124,7 @@ void info(const Options& options) {
 }  // namespace
 
 int run_tokenizer(const std::vector<std::string>& arguments) {
-  Options options;
+  TokenizerOptions options;
   TrainTokenizerOptions training;
   Arguments command("shoal tokenizer", "Text to token ids and back.");
   add_tokenizer_training(command, training);

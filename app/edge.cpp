@@ -81,9 +81,7 @@ int report_current_exception() {
   } catch (const std::bad_alloc&) {
     return report(ExitCode::kData, "error", "out of memory");
   } catch (const std::exception& e) {
-    // Other libraries put a backtrace after the first line; it helps nobody who did not write them.
-    std::string text = e.what();
-    text.resize(std::min(text.find('\n'), text.size()));
+    const std::string text = first_line(e);
     // torch's CPU allocator throws its own general error: "... can't allocate memory: you tried to
     // allocate 123 bytes. ..."
     const size_t memory = text.find("you tried to allocate");

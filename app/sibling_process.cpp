@@ -1,6 +1,7 @@
 #include "app/sibling_process.h"
 
 #include <cerrno>
+#include <cstdlib>
 
 #include <unistd.h>
 
@@ -13,6 +14,13 @@ namespace fs = std::filesystem;
 
 std::string name_of(Sibling sibling) {
   return sibling == Sibling::kEngine ? "shoal-engine" : "shoal-prepare";
+}
+
+// libgomp's threads spin for milliseconds before they sleep, and take a core from who else needs it: with another process
+// on one of two cores a small run took twice as long. It reads this when it is loaded; a user's setting wins.
+void let_idle_threads_sleep() {
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr)
+    ::setenv("GOMP_SPINCOUNT", "10000", /*overwrite=*/0);
 }
 
 }  // namespace
@@ -45,6 +53,7 @@ void become(Sibling sibling,
   pointers.reserve(words.size() + 1);
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
+  if (sibling == Sibling::kEngine) let_idle_threads_sleep();
   ::execv(program->c_str(), pointers.data());
   throw UsageError(format("cannot start {}: {}", program->string(), describe_errno(errno)));
 }

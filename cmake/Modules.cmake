@@ -1,43 +1,31 @@
-# shoal_module(NAME SOURCES ... [MODULES ...] [PUBLIC ...] [PRIVATE ...])
+# Files of a target that are compiled as one with SHOAL_UNITY. So no two files of a module may use one name for two
+# things; what they share has a header.
+function(shoal_unity target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${SHOAL_UNITY} UNITY_BUILD_BATCH_SIZE 10)
+endfunction()
+
+# What stands above the torch line: libtorch, and its headers, which take forty seconds to read, read once for all.
+function(shoal_engine target)
+  target_link_libraries(${target} PUBLIC shoal_torch)
+  target_precompile_headers(${target} REUSE_FROM shoal_torch_headers)
+  # Headers that were read for a library fit nothing but libraries: not what is compiled with -fPIE.
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIC)
+endfunction()
+
+# shoal_module(NAME [ENGINE] SOURCES ... [MODULES ...] [PUBLIC ...] [PRIVATE ...])
 #
 # One static library per module. MODULES are the modules it may use and the only ones: they become link
-# dependencies here, and tools/check_layers.py fails when a file includes a module that is not in the list.
+# dependencies here, and tools/check_layers.py fails when a file includes a module that is not in the list. ENGINE: it
+# stands above the torch line.
 function(shoal_module name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;MODULES;PUBLIC;PRIVATE" ${ARGN})
-  add_library(shoal_${name} STATIC ${ARG_SOURCES})
+  cmake_parse_arguments(ARG "ENGINE" "" "SOURCES;MODULES;PUBLIC;PRIVATE" ${ARGN})
+  add_library(shoal_${name} STATIC EXCLUDE_FROM_ALL ${ARG_SOURCES})  # built by who needs it
   target_include_directories(shoal_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   list(TRANSFORM ARG_MODULES PREPEND shoal_)
   target_link_libraries(shoal_${name} PUBLIC ${ARG_MODULES} ${ARG_PUBLIC} PRIVATE ${ARG_PRIVATE})
-endfunction()
-
-# shoal_test(NAME LABEL unit|dist|e2e|slow SOURCES ... MODULES ... [ENGINE] [LIBS ...] [TIMEOUT seconds])
-#
-# One GoogleTest binary and one ctest entry. ENGINE: it stands above the torch line.
-function(shoal_test name)
-  cmake_parse_arguments(ARG "ENGINE" "LABEL;TIMEOUT" "SOURCES;MODULES;LIBS" ${ARGN})
-  add_executable(${name} ${ARG_SOURCES})
-  list(TRANSFORM ARG_MODULES PREPEND shoal_)
-  target_link_libraries(${name} PRIVATE ${ARG_MODULES} ${ARG_LIBS} GTest::gmock GTest::gtest_main)
+  shoal_unity(shoal_${name})
   if(ARG_ENGINE)
-    target_link_libraries(${name} PRIVATE shoal_no_cuda)
-  else()
-    # GoogleMock's headers take longer to compile than most tests: once, for all of them. Behind a precompiled header
-    # g++ 12 forgets which code is the standard library's, and warns of things in std::string that are not there.
-    target_compile_options(${name} PRIVATE -Wno-array-bounds -Wno-maybe-uninitialized -Wno-stringop-overflow)
-    # What is tested is optimized; the tests themselves only have to compile soon.
-    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
-    get_property(owner GLOBAL PROPERTY SHOAL_TEST_HEADERS)
-    if(owner)
-      target_precompile_headers(${name} REUSE_FROM ${owner})
-    else()
-      target_precompile_headers(${name} PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
-      set_property(GLOBAL PROPERTY SHOAL_TEST_HEADERS ${name})
-    endif()
+    shoal_engine(shoal_${name})
   endif()
-  if(NOT ARG_TIMEOUT)
-    set(ARG_TIMEOUT 120)
-  endif()
-  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
-  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT}
-    ENVIRONMENT "SHOAL_BINARY_DIR=${PROJECT_BINARY_DIR};SHOAL_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
 endfunction()

@@ -10,7 +10,12 @@ add_compile_options(-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Wn
                     -Woverloaded-virtual -fstack-protector-strong
                     -Wno-missing-field-initializers  # designated initializers leave the rest at its default
                     $<$<CXX_COMPILER_ID:Clang>:-Wno-unknown-warning-option>  # some of these are g++'s alone
+                    $<$<CXX_COMPILER_ID:Clang>:-Wno-missing-braces>          # nested lists are read by people as well
+                    $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>  # in templates of g++'s library
                     -Wno-restrict)  # g++ 12 sees overlaps in std::string's operator+ that are not there (GCC bug 105651)
+if(SHOAL_UNITY)
+  add_compile_options(-Wno-subobject-linkage)  # takes every file for a header
+endif()
 if(SHOAL_WERROR)
   add_compile_options(-Werror)
 endif()
@@ -22,6 +27,7 @@ endif()
 if(SHOAL_SANITIZE)
   add_compile_options(-fsanitize=${SHOAL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${SHOAL_SANITIZE})
+  add_compile_definitions(SHOAL_SANITIZED)  # for tests that measure
   # Instrumented code makes g++ 12 see errors in std::string and std::regex that are not there (GCC bugs 105616, 105651).
   add_compile_options(-Wno-maybe-uninitialized -Wno-array-bounds -Wno-stringop-overflow)
 endif()

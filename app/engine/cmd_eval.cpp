@@ -19,7 +19,7 @@
 namespace shoal::app {
 namespace {
 
-struct Words {
+struct EvalWords {
   std::string model;
   std::optional<std::string> data;
   std::string split = "validation";
@@ -42,7 +42,7 @@ data::Split split_named(const std::string& name) {
   throw UsageError(format("--split is '{}', but must be train or validation", name));
 }
 
-void check(const Words& words) {
+void check(const EvalWords& words) {
   if (words.data.has_value() == words.choices.has_value())
     throw UsageError(
         "give --data DIR for the loss over prepared tokens, or --choices FILE for multiple choice");
@@ -50,7 +50,7 @@ void check(const Words& words) {
   split_named(words.split);
 }
 
-Report eval_data(const OpenedModel& model, const Words& words) {
+Report eval_data(const OpenedModel& model, const EvalWords& words) {
   const int64_t context = model.config().context;
   const int64_t length =
       words.sequence_length.value_or(static_cast<int>(std::min(context, int64_t{1} << 24)));
@@ -86,7 +86,7 @@ Report eval_data(const OpenedModel& model, const Words& words) {
   return report;
 }
 
-void add_options(Arguments& command, Words& words) {
+void add_options(Arguments& command, EvalWords& words) {
   command.option("model", words.model, kModelHelp, {.shown = "MODEL", .required = true});
   command.option("--data", words.data, "loss over what shoal prepare made", {.shown = "DIR"});
   command.option("--split", words.split, "of the data: validation or train", {.shown = "NAME"});
@@ -116,7 +116,7 @@ void add_options(Arguments& command, Words& words) {
 }  // namespace
 
 int run_eval(const std::vector<std::string>& arguments) {
-  Words words;
+  EvalWords words;
   Arguments command(
       "shoal eval",
       "How well a model knows prepared tokens (loss and perplexity), or which of "

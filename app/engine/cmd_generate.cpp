@@ -26,7 +26,7 @@ using generate::GenerateOptions;
 using generate::Generation;
 using generate::StoppedBy;
 
-struct Words {
+struct GenerateWords {
   std::string model;
   TokenizerChoice tokenizer;
   std::optional<std::string> prompt;
@@ -46,7 +46,7 @@ struct Words {
 // Everything that stays the same from prompt to prompt.
 class Writer {
  public:
-  Writer(const ModelJob& job, const Words& words)
+  Writer(const ModelJob& job, const GenerateWords& words)
       : model_(job.model()),
         prints_(job.speaks()),
         tokenizer_(tokenizer_of(model_, words.tokenizer)),
@@ -126,7 +126,7 @@ void talk(Writer& writer, bool json) {
   std::cerr << std::endl;
 }
 
-void check(const Words& words) {
+void check(const GenerateWords& words) {
   if (words.prompt && words.prompts)
     throw UsageError("--prompt and --prompts exclude each other: one prompt, or a file of them");
   if (words.prompt && !json::is_utf8(*words.prompt))
@@ -138,7 +138,7 @@ void check(const Words& words) {
   generate::check(words.sampling);
 }
 
-void add_options(Arguments& command, Words& words) {
+void add_options(Arguments& command, GenerateWords& words) {
   command.option("model", words.model, kModelHelp, {.shown = "MODEL", .required = true});
   add_tokenizer_choice(command, words.tokenizer, kModelsOwnTokenizer);
   command.option("--prompt", words.prompt, "text to continue", {.shown = "TEXT"});
@@ -176,7 +176,7 @@ void add_options(Arguments& command, Words& words) {
 }  // namespace
 
 int run_generate(const std::vector<std::string>& arguments) {
-  Words words;
+  GenerateWords words;
   Arguments command("shoal generate",
                     "Text that a model writes behind a prompt. Without one, each line typed on the "
                     "terminal is a prompt, and\nCtrl-D ends.\n\n"

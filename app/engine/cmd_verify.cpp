@@ -26,7 +26,7 @@ namespace {
 constexpr int64_t kMadeUpVocabulary = 257;
 constexpr int kMaxSteps = 1'000'000;
 
-struct Words {
+struct VerifyWords {
   std::optional<std::string> file;
   std::vector<std::string> sets;
   std::optional<std::string> layout;
@@ -37,7 +37,7 @@ struct Words {
   bool json = false;
 };
 
-std::vector<std::string> sets_of(const Words& words) {
+std::vector<std::string> sets_of(const VerifyWords& words) {
   std::vector<std::string> sets = words.sets;
   if (words.layout) {
     const std::vector<std::string> more = sets_in_layout(*words.layout);
@@ -62,7 +62,7 @@ config::RunConfig compared(config::RunConfig config) {
 }
 
 // As many as the degrees make; dp_shard: auto is then one.
-int ranks_of(const Words& words) {
+int ranks_of(const VerifyWords& words) {
   if (words.ranks) return *words.ranks;
   const config::ParallelConfig parallel =
       config::load_or_throw({.file = words.file, .sets = sets_of(words)}).parallel;
@@ -75,7 +75,9 @@ int ranks_of(const Words& words) {
 }
 
 // Everything that is wrong is said once, by the process that would start the ranks.
-int launch_verification(const Words& words, int ranks, const std::vector<std::string>& arguments) {
+int launch_verification(const VerifyWords& words,
+                        int ranks,
+                        const std::vector<std::string>& arguments) {
   const config::RunConfig config = compared(config::load_or_throw(
       {.file = words.file, .sets = sets_of(words), .world = config::World{ranks, ranks}}));
   plan::require_layout(config, ranks);
@@ -177,7 +179,7 @@ void require_agreement(const verify::Agreement& found, const verify::Tolerance& 
                      failures.size() == 1 ? "" : format(", and {} more", failures.size() - 1)));
 }
 
-int verify_here(const Words& words) {
+int verify_here(const VerifyWords& words) {
   Job job = start_job(words.file, sets_of(words));
   job.config = compared(job.config);
   plan::require_layout(job.config, job.me.world_size);
@@ -202,7 +204,7 @@ int verify_here(const Words& words) {
   return 0;
 }
 
-void add_options(Arguments& command, Words& words) {
+void add_options(Arguments& command, VerifyWords& words) {
   command.option("CONFIG", words.file, "YAML file; docs/config.md has its keys", {.shown = "FILE"});
   command.option("--layout", words.layout,
                  "degrees and other keys of section parallel: tp=2,pp=2,schedule=gpipe",
@@ -222,7 +224,7 @@ void add_options(Arguments& command, Words& words) {
 }  // namespace
 
 int run_verify(const std::vector<std::string>& arguments) {
-  Words words;
+  VerifyWords words;
   Arguments command(
       "shoal verify",
       "Does a layout train like one rank? Both take the same steps from the same weights; every "

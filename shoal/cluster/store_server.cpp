@@ -132,7 +132,9 @@ class StoreServer::Loop {
   // ---- connections ----
 
   void handle(const epoll_event& event) {
-    const auto found = connections_.find(event.data.u64);
+    const uint64_t id =
+        event.data.u64;  // by value: the struct is packed, and a reference would not be aligned
+    const auto found = connections_.find(id);
     // The listener, stop()'s wake-up, or closed earlier in this round.
     if (found == connections_.end()) return;
     Connection& connection = found->second;

@@ -11,7 +11,7 @@ constexpr size_t kMaxNamedKeys = 16;  // of the missing ones in a timeout answer
 
 StoreAnswer refused(std::string reason) { return {StoreStatus::kRefused, {std::move(reason)}, 0}; }
 
-std::optional<int64_t> to_number(const std::string& text) {
+std::optional<int64_t> counter_in(const std::string& text) {
   int64_t number = 0;
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, number);
@@ -57,7 +57,7 @@ void StoreTable::assign(const std::string& key, std::string value) {
 
 StoreAnswer StoreTable::add(const StoreRequest& request) {
   const auto found = values_.find(request.keys[0]);
-  const std::optional<int64_t> before = found == values_.end() ? 0 : to_number(found->second);
+  const std::optional<int64_t> before = found == values_.end() ? 0 : counter_in(found->second);
   int64_t sum = 0;
   if (!before || __builtin_add_overflow(*before, request.number, &sum)) {
     return refused(

@@ -180,7 +180,7 @@ class Job {
 
   [[nodiscard]] JobResult conclude() const {
     if (cause_ == nullptr) return {};
-    const double seconds = std::chrono::duration<double>(cause_->ended - began_).count();
+    const double lived = std::chrono::duration<double>(cause_->ended - began_).count();
     std::string how = WIFSIGNALED(cause_->status)
                           ? format("was killed by {}", signal_name(WTERMSIG(cause_->status)))
                           : format("ended with exit code {}", cause_->exit_code());
@@ -190,7 +190,7 @@ class Job {
     const std::string asked = asked_by_ ? format("passed {} on; ", signal_name(*asked_by_)) : "";
     return {cause_->exit_code(),
             format("{}rank {} (pid {}) {} after {:.1f} s{}{}", asked, cause_->rank,
-                   cause_->child.pid, how, seconds, words.empty() ? "" : ": " + words, others)};
+                   cause_->child.pid, how, lived, words.empty() ? "" : ": " + words, others)};
   }
 
   SuperviseOptions options_;

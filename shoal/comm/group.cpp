@@ -93,9 +93,8 @@ Pending launch(const std::shared_ptr<GroupState>& state, Call call, Tensors tens
     start(*state->backend, *flight);
   } catch (const std::exception& e) {
     state->broken = true;
-    throw PeerLost(format(
-        "rank {}: {} '{}' on {} cannot start: {}", state->world_rank, op_name(call.op), call.what,
-        call.group, std::string_view(e.what()).substr(0, std::string_view(e.what()).find('\n'))));
+    throw PeerLost(format("rank {}: {} '{}' on {} cannot start: {}", state->world_rank,
+                          op_name(call.op), call.what, call.group, first_line(e)));
   }
   flight->call = std::move(call);
   return Pending(std::move(flight));

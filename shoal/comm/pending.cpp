@@ -21,8 +21,6 @@ std::string describe(const Call& call, const GroupSpec& group) {
   return format("{} '{}' on {} ({} ranks)", op_name(call.op), call.what, group.name, group.size());
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
 bool is_collective(const Call& call) { return call.op != Op::kSend && call.op != Op::kRecv; }
 
 Duration since(Clock::time_point began) {
@@ -102,7 +100,7 @@ class Watch {
     if (since(began_) >= deadline_ || since(flight_began_) >= state_.deadline) throw_late();
     state_.broken = true;
     throw PeerLost(format("rank {}: a peer is gone in {}: {}", state_.world_rank,
-                          describe(call_, state_.spec), first_line(reason.what())));
+                          describe(call_, state_.spec), first_line(reason)));
   }
 
   const Call& call_;

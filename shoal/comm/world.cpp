@@ -33,12 +33,6 @@ std::vector<int> range(int first, int end) {
   return ranks;
 }
 
-// Other libraries' errors carry a backtrace after the first line; people get the first line.
-std::string first_line(const std::exception& error) {
-  const std::string text = error.what();
-  return text.substr(0, text.find('\n'));
-}
-
 c10::intrusive_ptr<c10d::Backend> connect_group(Transport& transport,
                                                 const GroupSpec& group,
                                                 bool bare) {

@@ -12,7 +12,7 @@ namespace shoal::config {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Kind = Shape::Kind;
+using ShapeKind = Shape::Kind;
 
 constexpr const char* kDialect = "https://json-schema.org/draft/2020-12/schema";
 
@@ -56,19 +56,19 @@ Json text_schema(const Shape& shape) {
 
 Json scalar_schema(const Shape& shape) {
   switch (shape.kind) {
-    case Kind::kBool:
+    case ShapeKind::kBool:
       return {{"type", "boolean"}};
-    case Kind::kInteger:
+    case ShapeKind::kInteger:
       return number_schema("integer", shape);
-    case Kind::kNumber:
+    case ShapeKind::kNumber:
       return number_schema("number", shape);
-    case Kind::kText:
+    case ShapeKind::kText:
       return text_schema(shape);
-    case Kind::kChoice:
+    case ShapeKind::kChoice:
       return choices_schema(shape);
-    case Kind::kDuration:
+    case ShapeKind::kDuration:
       return {{"type", "string"}, {"pattern", kDurationPattern}};
-    case Kind::kBytes:
+    case ShapeKind::kBytes:
       break;
   }
   return {{"type", Json::array({"string", "integer"})}, {"pattern", kBytesPattern}, {"minimum", 0}};

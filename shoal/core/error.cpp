@@ -4,6 +4,11 @@
 
 namespace shoal {
 
+std::string first_line(const std::exception& error) {
+  const std::string text = error.what();
+  return text.substr(0, text.find('\n'));
+}
+
 std::string describe_errno(int error_number) {
   return format("{} (errno {})", std::generic_category().message(error_number), error_number);
 }

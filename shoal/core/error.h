@@ -7,6 +7,7 @@
 // Message = what is wrong, the values, the rule, a way out.
 #pragma once
 
+#include <exception>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -59,6 +60,10 @@ class BugError : public Error {
  public:
   explicit BugError(const std::string& message) : Error(ExitCode::kBug, message) {}
 };
+
+// What an error of any library says: others put a backtrace behind the first line, which helps nobody who did
+// not write them.
+std::string first_line(const std::exception& error);
 
 // "No space left on device (errno 28)"
 std::string describe_errno(int error_number);

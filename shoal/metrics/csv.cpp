@@ -16,7 +16,7 @@ std::string head() {
   return line;
 }
 
-std::optional<int64_t> step_of(std::string_view line) {
+std::optional<int64_t> step_of_row(std::string_view line) {
   const auto commas = static_cast<size_t>(std::count(line.begin(), line.end(), ','));
   if (commas + 1 != fields().size()) return std::nullopt;
   int64_t step = 0;
@@ -29,7 +29,7 @@ std::optional<int64_t> step_of(std::string_view line) {
 }  // namespace
 
 Csv::Csv(const std::filesystem::path& path, int64_t continue_from_step) : rows_(path) {
-  rows_.cut(continue_from_step, step_of, head());
+  rows_.cut(continue_from_step, step_of_row, head());
 }
 
 void Csv::write(const Record& record) {

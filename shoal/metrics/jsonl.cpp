@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kBegin = R"({"step":)";
 
-std::optional<int64_t> step_of(std::string_view line) {
+std::optional<int64_t> step_of_object(std::string_view line) {
   if (!line.starts_with(kBegin) || !line.ends_with('}')) return std::nullopt;
   const std::string_view rest = line.substr(kBegin.size());
   int64_t step = 0;
@@ -39,8 +39,8 @@ std::string quoted(std::string_view bytes) {
 
 Jsonl::Jsonl(const std::filesystem::path& directory, int64_t continue_from_step)
     : records_(directory / "metrics.jsonl"), texts_(directory / "texts.jsonl") {
-  records_.cut(continue_from_step, step_of);
-  texts_.cut(continue_from_step, step_of);
+  records_.cut(continue_from_step, step_of_object);
+  texts_.cut(continue_from_step, step_of_object);
 }
 
 void Jsonl::write(const Record& record) {

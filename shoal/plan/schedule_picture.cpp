@@ -8,12 +8,12 @@
 namespace shoal::plan {
 namespace {
 
-constexpr int kLetters = 26;
+constexpr int kAlphabet = 26;
 
 std::string label_of(const Action& action, const PipelineShape& shape, size_t room) {
   std::string label = (action.op == Op::kForward ? "F" : "B") + std::to_string(action.micro_batch);
   if (label.size() > room) return label.substr(0, 1);
-  if (shape.chunks > 1 && action.chunk < kLetters && label.size() < room)
+  if (shape.chunks > 1 && action.chunk < kAlphabet && label.size() < room)
     label += static_cast<char>('a' + action.chunk);
   return label;
 }

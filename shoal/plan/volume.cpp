@@ -102,8 +102,8 @@ class Counter {
       if (weight.parts.empty()) partial += weight.elements();
       if (weight.name != kTiedMatrix || !config_.model.tied) continue;
       const int64_t bytes = weight.elements() * work_.bytes.gradient;
-      add(Traffic::kTiedMatrix, Exchange::kSend, Axis::kPp, 1, bytes);
-      add(Traffic::kTiedMatrix, Exchange::kReceive, Axis::kPp, 1, bytes);
+      add(Traffic::kTiedGradient, Exchange::kSend, Axis::kPp, 1, bytes);
+      add(Traffic::kTiedGradient, Exchange::kReceive, Axis::kPp, 1, bytes);
     }
     add(Traffic::kPartialGradients, Exchange::kAllReduce, Axis::kTp, reductions,
         partial * work_.bytes.gradient);

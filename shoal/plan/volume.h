@@ -24,7 +24,7 @@ enum class Traffic : uint8_t {
   kGradients,            // whole gradients that become shards of their sum
   kGradientsOverCopies,  // of ranks with the same weights
   kPartialGradients,     // of weights that every tensor-parallel rank has
-  kTiedMatrix,           // its gradient, between the ends of a pipeline
+  kTiedGradient,         // of the tied matrix, between the ends of a pipeline
   kTensorActivations,    // rows around the matrices of blocks
   kKeysAndValues,        // heads that several tensor-parallel ranks need
   kQkNorm,               // sums over features of which each rank has some

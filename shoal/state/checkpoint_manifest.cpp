@@ -12,7 +12,6 @@ namespace shoal::state {
 namespace {
 
 constexpr uint64_t kVersion = 2;
-constexpr const char* kFormat = "shoal checkpoint";
 
 // The last field is the digest of every byte before its own 32 digits.
 constexpr std::string_view kBeforeDigest = ",\n \"digest\": \"";
@@ -41,7 +40,8 @@ CheckpointManifest manifest_from(std::string_view text) {
   check_digest(text);
   const json::Document document(text);
   const json::Fields root(document.root(), "manifest");
-  if (root.text("format") != kFormat) throw DataError("it is not the manifest of a checkpoint");
+  if (root.text("format") != kCheckpointFormat)
+    throw DataError("it is not the manifest of a checkpoint");
   const uint64_t version = root.number("version");
   if (version != kVersion)
     throw DataError(format("it is of version {}, this shoal reads {}", version, kVersion));
@@ -72,7 +72,7 @@ std::string to_json(const CheckpointManifest& manifest) {
   std::string text = format(
       "{{\"format\": \"{}\", \"version\": {}, \"id\": \"{}\", \"step\": {},\n"
       " \"values\": {{{}}},\n {}",
-      kFormat, kVersion, manifest.id, manifest.step, values,
+      kCheckpointFormat, kVersion, manifest.id, manifest.step, values,
       fields_of(manifest.files, manifest.tensors));
   text += kBeforeDigest;
   text += xxh3_128(text).hex();

@@ -42,6 +42,8 @@ struct CheckpointManifest {
   bool operator==(const CheckpointManifest&) const = default;
 };
 
+// What manifests and the headers of data files call themselves.
+constexpr const char* kCheckpointFormat = "shoal checkpoint";
 constexpr const char* kCheckpointManifest = "manifest.json";
 constexpr uint64_t kMaxStep = 999'999'999'999'999;
 constexpr size_t kMaxPartHeaderBytes = size_t{4} << 20;

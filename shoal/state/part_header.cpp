@@ -5,13 +5,13 @@
 
 #include "shoal/core/error.h"
 #include "shoal/core/json_text.h"
+#include "shoal/state/checkpoint_manifest.h"
 #include "shoal/state/safetensors.h"
 
 namespace shoal::state {
 namespace {
 
 constexpr const char* kFormatKey = "format";
-constexpr const char* kFormat = "shoal checkpoint";
 constexpr const char* kIdKey = "id";
 constexpr size_t kCrcDigits = 8;
 constexpr size_t kAlignment = 4096;  // of the first piece: for direct and mapped reading
@@ -125,7 +125,7 @@ bool can_be_named(const PieceSpec& piece) {
 }
 
 std::string part_header(const std::string& id, const std::vector<PieceInFile>& pieces) {
-  Metadata metadata = {{kFormatKey, kFormat}, {kIdKey, id}};
+  Metadata metadata = {{kFormatKey, kCheckpointFormat}, {kIdKey, id}};
   std::vector<TensorSpec> entries;
   for (const PieceInFile& piece : pieces) {
     entries.push_back({name_in_file(piece), piece.dtype, piece.box.extent});
@@ -152,7 +152,7 @@ std::vector<PieceInFile> read_part_header(std::string_view header,
       const auto found = read.metadata.find(key);
       return found != read.metadata.end() && found->second == value;
     };
-    if (!is_said(kFormatKey, kFormat)) throw DataError("it is no part of a checkpoint");
+    if (!is_said(kFormatKey, kCheckpointFormat)) throw DataError("it is no part of a checkpoint");
     if (!is_said(kIdKey, id)) throw DataError("it is a part of another checkpoint");
     if (read.metadata.size() != read.tensors.size() + 2)
       throw DataError("it has checksums for pieces that are not there");

@@ -106,6 +106,17 @@ TEST(World, RefusesLocalWithSeveralRanks) {
   });
 }
 
+#ifdef SHOAL_DEV_CHECKS
+TEST(Pending, DroppedUnwaitedEndsTheProcess) {
+  run_ranks(2,
+            [](const cluster::Membership& me, const cluster::Environment& environment) {
+              const auto world = join_gloo(me, environment);
+              Group group = world->group("all", everyone(*world));
+              const Pending dropped = group.all_reduce(at::ones({5}), Reduce::kSum, "forgotten");
+            },
+            {.expected_exit_code = kSignalExitBase + SIGABRT, .expected_cause = "SIGABRT"});
+}
+#else
 TEST(Pending, DroppedUnwaitedIsReported) {
   run_ranks(2, [](const cluster::Membership& me, const cluster::Environment& environment) {
     const auto world = join_gloo(me, environment);
@@ -126,6 +137,7 @@ TEST(Pending, DroppedUnwaitedIsReported) {
         << "its tensors stayed alive until the backend was done with them";
   });
 }
+#endif
 
 // Ranks 0 and 2 meet in a collective that rank 1 never joins; what they were told is checked by
 // `expect`. Rank 1 stays until they have been told.

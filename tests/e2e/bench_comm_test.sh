@@ -1,7 +1,11 @@
 #!/bin/bash
-# The figures that comm claims against the bare c10d calls: 64 MB over Gloo on two and four ranks.
+# What comm claims against the bare c10d calls, over Gloo on two and four ranks. The claims of docs/evidence.md are for 64 MiB in 31
+# rounds (SHOAL_BENCH_MIB, SHOAL_BENCH_ROUNDS): two minutes, which is too long for CI.
 # shellcheck source=tests/e2e/expect.sh
 . "$(dirname "$0")/expect.sh"
+
+mib=${SHOAL_BENCH_MIB:-16}
+if [ "$mib" -ge 64 ]; then limits=(0.45 0.40); else limits=(0.80 0.80); fi
 
 # at_most NAME LIMIT: does a line NAME VALUE of the bench's output keep to the limit?
 at_most() {
@@ -22,8 +26,8 @@ within_three_runs() {  # FUNCTION
 }
 
 large_messages() {
-  expect_exit 0 "$shoal" launch --ranks "$ranks" -- bench comm --op reduce_scatter --op all_gather --size '64 MiB' --rounds 31
-  at_most comm.reduce_scatter.67108864.of_bare 0.45 && at_most comm.all_gather.67108864.of_bare 0.40
+  expect_exit 0 "$shoal" launch --ranks "$ranks" -- bench comm --op reduce_scatter --op all_gather --size "$mib MiB" --rounds "${SHOAL_BENCH_ROUNDS:-21}"
+  at_most comm.reduce_scatter.$((mib << 20)).of_bare "${limits[0]}" && at_most comm.all_gather.$((mib << 20)).of_bare "${limits[1]}"
 }
 
 # What a call of Group adds to the bare call at 4 KiB, where both take the same way.

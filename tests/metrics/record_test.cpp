@@ -15,9 +15,6 @@
 namespace shoal::metrics {
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 TEST(Fields, HoldEveryMemberOfRecord) {
   const Record record;
   // Does not compile when Record has another number of members: then the list needs a line too.
@@ -60,7 +57,7 @@ std::optional<Number> figure(const Record& record, std::string_view name) {
 }
 
 TEST(Fields, GiveNothingForWhatIsAbsent) {
-  const Record record{.step = 7, .loss = kNan, .grad_norm = 0.0};
+  const Record record{.step = 7, .loss = static_cast<double>(NAN), .grad_norm = 0.0};
   EXPECT_EQ(figure(record, "step"), Number(int64_t{7}));
   EXPECT_TRUE(std::isnan(std::get<double>(*figure(record, "loss"))));
   EXPECT_EQ(figure(record, "grad_norm"), Number(0.0)) << "0 is a figure";
@@ -81,10 +78,10 @@ TEST(Exact, ReadsBackAsTheSameNumber) {
 }
 
 TEST(Exact, NamesWhatIsNoNumber) {
-  EXPECT_EQ(exact(kNan), "nan");
-  EXPECT_EQ(exact(-kNan), "nan");
-  EXPECT_EQ(exact(kInfinity), "inf");
-  EXPECT_EQ(exact(-kInfinity), "-inf");
+  EXPECT_EQ(exact(static_cast<double>(NAN)), "nan");
+  EXPECT_EQ(exact(-static_cast<double>(NAN)), "nan");
+  EXPECT_EQ(exact(static_cast<double>(INFINITY)), "inf");
+  EXPECT_EQ(exact(-static_cast<double>(INFINITY)), "-inf");
 }
 
 }  // namespace

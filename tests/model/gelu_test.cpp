@@ -11,8 +11,6 @@
 namespace shoal::model {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 class GeluTanhTest : public testing::Test {
  protected:
   at::Tensor forward(const at::Tensor& x) const { return gelu_->forward(x).output; }
@@ -68,12 +66,13 @@ TEST_F(GeluTanhTest, Bf16IsRoundedOnce) {
 }
 
 TEST_F(GeluTanhTest, ExtremesHaveTheirLimits) {
-  const std::vector<double> values = {kInfinity, -kInfinity, 1e30, -1e30, 0.0, -0.0};
+  const std::vector<double> values = {
+      static_cast<double>(INFINITY), -static_cast<double>(INFINITY), 1e30, -1e30, 0.0, -0.0};
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
     const at::Tensor x = at::tensor(values, at::kDouble).to(type);
     const at::Tensor y = forward(x).to(at::kDouble);
     const at::Tensor slope = derivative(x).to(at::kDouble);
-    EXPECT_EQ(y[0].item<double>(), kInfinity);
+    EXPECT_EQ(y[0].item<double>(), static_cast<double>(INFINITY));
     EXPECT_NEAR(y[1].item<double>(), 0, 1e-36);
     EXPECT_EQ(y[2].item<double>(), x[2].item<double>());
     EXPECT_NEAR(y[3].item<double>(), 0, 1e-36);

@@ -14,7 +14,7 @@ namespace {
 using namespace tests;
 
 // More rows than are taken at a time, and no multiple of it.
-constexpr int64_t kRows = 71;
+constexpr int64_t kTargets = 71;
 constexpr int64_t kWidth = 13;
 constexpr int64_t kClasses = 101;
 constexpr double kScale = 1.0 / 59;
@@ -28,12 +28,12 @@ struct Result {
 class HeadLoss : public ::testing::TestWithParam<std::tuple<bool, int64_t>> {
  protected:
   HeadLoss()
-      : x_(random_numbers("x", {kRows, kWidth}, at::kBFloat16).to(at::kDouble)),
+      : x_(random_numbers("x", {kTargets, kWidth}, at::kBFloat16).to(at::kDouble)),
         matrix_(random_numbers("matrix", {kClasses, kWidth}).mul_(0.5).to(at::kBFloat16)),
-        targets_{.classes = random_classes("classes", {kRows}, kClasses), .scale = kScale} {
+        targets_{.classes = random_classes("classes", {kTargets}, kClasses), .scale = kScale} {
     matrix_ = matrix_.to(at::kDouble);
     if (std::get<0>(GetParam()))
-      targets_.counted = random_classes("counted", {kRows}, 3).to(at::kBool);
+      targets_.counted = random_classes("counted", {kTargets}, 3).to(at::kBool);
   }
 
   [[nodiscard]] Result plain() const {
@@ -125,7 +125,7 @@ TEST_P(HeadLoss, IsThePlainOneInHalfPrecisionAsFarAsThatGoes) {
   const double d = u * scores.abs().max().item<double>();
   const at::Tensor counts = targets_.counted.defined()
                                 ? targets_.counted.to(at::kDouble).unsqueeze(1)
-                                : at::ones({kRows, 1}, at::kDouble);
+                                : at::ones({kTargets, 1}, at::kDouble);
   const at::Tensor p = scores.softmax(1) * counts;
   const at::Tensor gradient =
       (p - at::one_hot(targets_.classes, kClasses).to(at::kDouble) * counts).abs();

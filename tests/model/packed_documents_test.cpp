@@ -11,7 +11,7 @@ namespace {
 using namespace tests;
 
 constexpr int64_t kTokens = 23;
-constexpr int64_t kRows = 3;
+constexpr int64_t kSequences = 3;
 const std::vector<uint32_t> kLengths = {7, 13, 3, /**/ 23, /**/ 1, 17, 5};
 
 class PackedDocuments : public ::testing::TestWithParam<const char*> {
@@ -19,7 +19,7 @@ class PackedDocuments : public ::testing::TestWithParam<const char*> {
   PackedDocuments()
       : decoder_(load_decoder(golden_model(GetParam()), at::kDouble, builder_)),
         documents_(Documents::of_lengths(kLengths, kTokens)),
-        packed_(random_pass(*decoder_, kRows, kTokens, documents_)) {}
+        packed_(random_pass(*decoder_, kSequences, kTokens, documents_)) {}
 
   // The tokens of one document, with targets when the batch has them.
   [[nodiscard]] Pass alone(const Documents::Span& span) const {
@@ -63,7 +63,7 @@ TEST_P(PackedDocuments, HaveTheScoresTheyHaveAlone) {
 TEST_P(PackedDocuments, HaveTheGradientsTheyHaveAlone) {
   for (const Documents::Span& span : documents_.spans) {
     Pass counted = packed_;
-    counted.targets->counted = at::zeros({kRows * kTokens}, at::kBool);
+    counted.targets->counted = at::zeros({kSequences * kTokens}, at::kBool);
     counted.targets->counted.narrow(0, span.row * kTokens + span.begin, span.length).fill_(true);
     const StepResult together = step_over(*decoder_, {counted});
     EXPECT_GT(largest_gradient(together), 1e-4);

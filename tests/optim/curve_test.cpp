@@ -13,13 +13,13 @@ namespace {
 using config::CurveKind;
 using config::OptimizerConfig;
 
-constexpr double kLr = 0.7;
+constexpr double kRate = 0.7;
 constexpr int64_t kSteps = 211;
 constexpr int64_t kWarmup = 13;
 
 OptimizerConfig curve(CurveKind kind, double floor = 0.1) {
   OptimizerConfig config;
-  config.lr = kLr;
+  config.lr = kRate;
   config.curve = kind;
   config.warmup = kWarmup;
   config.floor = floor;
@@ -36,23 +36,23 @@ TEST(Curve, RisesByEqualStepsAndIsAtTheTopWithTheLastOfThem) {
   for (const auto& [name, kind] : config::kNames<CurveKind>) {
     const std::vector<double> found = rates(curve(kind));
     for (int64_t step = 0; step < kWarmup; ++step)
-      EXPECT_DOUBLE_EQ(found[step], kLr * static_cast<double>(step + 1) / 13) << name;
-    EXPECT_DOUBLE_EQ(found[kWarmup - 1], kLr);
+      EXPECT_DOUBLE_EQ(found[step], kRate * static_cast<double>(step + 1) / 13) << name;
+    EXPECT_DOUBLE_EQ(found[kWarmup - 1], kRate);
   }
 }
 
 TEST(Curve, ConstantStaysAtTheTop) {
   const std::vector<double> found = rates(curve(CurveKind::kConstant));
-  for (int64_t step = kWarmup; step < kSteps; ++step) EXPECT_EQ(found[step], kLr);
+  for (int64_t step = kWarmup; step < kSteps; ++step) EXPECT_EQ(found[step], kRate);
 }
 
 TEST(Curve, LinearFallsByEqualSteps) {
   const std::vector<double> found = rates(curve(CurveKind::kLinear));
   for (int64_t step = kWarmup; step < kSteps; ++step) {
     const double left = static_cast<double>(210 - step) / (210 - 13);
-    EXPECT_NEAR(found[step], kLr * (0.1 + 0.9 * left), 1e-15) << step;
+    EXPECT_NEAR(found[step], kRate * (0.1 + 0.9 * left), 1e-15) << step;
   }
-  EXPECT_DOUBLE_EQ(found.back(), kLr * 0.1);
+  EXPECT_DOUBLE_EQ(found.back(), kRate * 0.1);
 }
 
 TEST(Curve, CosineFallsLikeHalfAWave) {
@@ -60,10 +60,10 @@ TEST(Curve, CosineFallsLikeHalfAWave) {
   for (int64_t step = kWarmup; step < kSteps; ++step) {
     const double angle = std::numbers::pi * static_cast<double>(step - 13) / (210 - 13);
     const double half = std::cos(angle / 2);  // (1 + cos a) / 2 = cos^2 (a / 2)
-    EXPECT_NEAR(found[step], kLr * (0.1 + 0.9 * half * half), 1e-15) << step;
+    EXPECT_NEAR(found[step], kRate * (0.1 + 0.9 * half * half), 1e-15) << step;
   }
-  EXPECT_DOUBLE_EQ(found[kWarmup], kLr);
-  EXPECT_DOUBLE_EQ(found.back(), kLr * 0.1);
+  EXPECT_DOUBLE_EQ(found[kWarmup], kRate);
+  EXPECT_DOUBLE_EQ(found.back(), kRate * 0.1);
 }
 
 TEST(Curve, FallsInTheStepsItIsGivenAndStaysBelow) {
@@ -71,9 +71,9 @@ TEST(Curve, FallsInTheStepsItIsGivenAndStaysBelow) {
     OptimizerConfig config = curve(kind, 0.25);
     config.decay = 101;
     const std::vector<double> found = rates(config);
-    EXPECT_GT(found[kWarmup + 100], kLr * 0.25);
+    EXPECT_GT(found[kWarmup + 100], kRate * 0.25);
     for (int64_t step = kWarmup + 101; step < kSteps; ++step)
-      EXPECT_DOUBLE_EQ(found[step], kLr * 0.25);
+      EXPECT_DOUBLE_EQ(found[step], kRate * 0.25);
   }
 }
 
@@ -87,9 +87,9 @@ TEST(Curve, WarmupStableDecayFallsInTheLastSteps) {
     for (int64_t step = kWarmup; step < kSteps; ++step) {
       const double left =
           std::min(static_cast<double>(210 - step) / static_cast<double>(length), 1.0);
-      EXPECT_NEAR(found[step], kLr * (0.1 + 0.9 * left), 1e-15) << step;
+      EXPECT_NEAR(found[step], kRate * (0.1 + 0.9 * left), 1e-15) << step;
     }
-    EXPECT_DOUBLE_EQ(found.back(), kLr * 0.1);
+    EXPECT_DOUBLE_EQ(found.back(), kRate * 0.1);
   }
 }
 
@@ -99,7 +99,7 @@ TEST(Curve, WarmupStableDecayThatIsLongerThanTheRestFallsFromTheTop) {
   const std::vector<double> found = rates(config);
   for (int64_t step = kWarmup; step < kSteps; ++step) {
     const double left = static_cast<double>(210 - step) / (210 - 13);
-    EXPECT_NEAR(found[step], kLr * (0.1 + 0.9 * left), 1e-15) << step;
+    EXPECT_NEAR(found[step], kRate * (0.1 + 0.9 * left), 1e-15) << step;
   }
 }
 
@@ -107,9 +107,9 @@ TEST(Curve, InverseSqrtFallsWithTheRootOfTheStep) {
   const std::vector<double> found = rates(curve(CurveKind::kInverseSqrt, 0.3));
   for (int64_t step = kWarmup; step < kSteps; ++step) {
     const double root = std::sqrt(13.0 / static_cast<double>(step + 1));
-    EXPECT_NEAR(found[step], kLr * std::max(root, 0.3), 1e-15) << step;
+    EXPECT_NEAR(found[step], kRate * std::max(root, 0.3), 1e-15) << step;
   }
-  EXPECT_DOUBLE_EQ(found.back(), kLr * 0.3);
+  EXPECT_DOUBLE_EQ(found.back(), kRate * 0.3);
 }
 
 TEST(Curve, GrowsWithTheRootOfTheRanksWhenAsked) {
@@ -149,12 +149,12 @@ TEST(Curve, HasNoJumpsAndKeepsItsBounds) {
           for (int64_t step = 0; step < steps; ++step) {
             SCOPED_TRACE(testing::Message() << name << ", warm-up " << warmup << ", decay " << decay
                                             << ", step " << step << " of " << steps);
-            EXPECT_LE(found[step], kLr);
+            EXPECT_LE(found[step], kRate);
             if (step >= warmup) {
-              EXPECT_GE(found[step], kLr * 0.2);
+              EXPECT_GE(found[step], kRate * 0.2);
             }
             if (step > 0) {
-              EXPECT_LE(std::abs(found[step] - found[step - 1]), kLr * steepest + 1e-12);
+              EXPECT_LE(std::abs(found[step] - found[step - 1]), kRate * steepest + 1e-12);
             }
           }
         }

@@ -35,7 +35,7 @@ struct Purpose {
 
 constexpr Purpose kPurposes[] = {
     {"weights of ", "", Traffic::kWeights},
-    {"gradients of the tied matrix", "", Traffic::kTiedMatrix},
+    {"gradients of the tied matrix", "", Traffic::kTiedGradient},
     {"gradients of keys and values", "", Traffic::kKeysAndValues},
     {"gradients of ", " over copies", Traffic::kGradientsOverCopies},
     {"gradients of ", "", Traffic::kGradients},

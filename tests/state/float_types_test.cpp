@@ -14,7 +14,7 @@
 namespace shoal::state {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kInfiniteFloat = std::numeric_limits<float>::infinity();
 
 // What a pattern of sign, exponent and fraction means by the definition of IEEE 754.
 struct Format {
@@ -59,7 +59,7 @@ TEST_P(NarrowFormat, EveryPatternMeansWhatItsBitsSayAndComesBack) {
       EXPECT_TRUE(std::isnan(wide)) << i;
       EXPECT_EQ(format.narrow(wide), bits | quiet) << i;
     } else if (magnitude == format.infinity()) {
-      EXPECT_EQ(std::abs(wide), kInfinity);
+      EXPECT_EQ(std::abs(wide), kInfiniteFloat);
       EXPECT_EQ(format.narrow(wide), bits);
     } else {
       EXPECT_EQ(wide, format.meaning(bits)) << i;
@@ -82,7 +82,8 @@ TEST_P(NarrowFormat, RoundsToTheNearestAndFromTheMiddleToTheEven) {
       const float direction = sign == 0 ? 1.0F : -1.0F;
       EXPECT_EQ(format.narrow(direction * middle), sign | even) << low;
       EXPECT_EQ(format.narrow(direction * std::nextafter(middle, 0.0F)), sign | low) << low;
-      EXPECT_EQ(format.narrow(direction * std::nextafter(middle, kInfinity)), sign | high) << low;
+      EXPECT_EQ(format.narrow(direction * std::nextafter(middle, kInfiniteFloat)), sign | high)
+          << low;
     }
   }
   const float largest = std::numeric_limits<float>::max();
@@ -127,7 +128,7 @@ TEST(FloatTypes, DoublesAreRoundedToo) {
   to_fp32(DType::kF64, std::as_bytes(std::span(numbers)), out);
   EXPECT_EQ(out[0], 1.0F);
   EXPECT_EQ(out[1], 1 + std::ldexp(4.0F, -24));
-  EXPECT_EQ(out[2], kInfinity);
+  EXPECT_EQ(out[2], kInfiniteFloat);
   EXPECT_EQ(out[3], 0.0F);
   EXPECT_TRUE(std::signbit(out[3]));
 }

@@ -12,12 +12,12 @@ namespace {
 constexpr int kShareBits = 63;
 constexpr uint64_t kAll = uint64_t{1} << kShareBits;
 
-struct Split {
+struct Halves {
   uint64_t left;      // of the first n
   bool next_is_left;  // the one after them
 };
 
-Split split_at(uint64_t n, uint64_t share) {
+Halves split_at(uint64_t n, uint64_t share) {
   const unsigned __int128 product = static_cast<unsigned __int128>(n) * share + kAll / 2;
   const uint64_t rest = static_cast<uint64_t>(product) & (kAll - 1);
   return {static_cast<uint64_t>(product >> kShareBits), rest + share >= kAll};
@@ -66,9 +66,9 @@ Mixture::Draw Mixture::at(uint64_t global) const {
   size_t last = shares_.size();
   while (last - first > 1) {
     const size_t middle = middle_of(first, last);
-    const Split split = split_at(n, shares_[middle]);
-    (split.next_is_left ? last : first) = middle;
-    n = split.next_is_left ? split.left : n - split.left;
+    const Halves halves = split_at(n, shares_[middle]);
+    (halves.next_is_left ? last : first) = middle;
+    n = halves.next_is_left ? halves.left : n - halves.left;
   }
   return {first, n};
 }

@@ -14,7 +14,7 @@ constexpr uint32_t kPlaceBits = 8;
 constexpr uint32_t kPlaceMask = (1U << kPlaceBits) - 1;
 static_assert(4 * kMaxTokens <= Merge::kNever >> kPlaceBits,
               "a rank and a place fit into one word");
-constexpr size_t kLongestPiece = size_t{1} << 31;
+constexpr size_t kLongestMerged = size_t{1} << 31;
 
 [[gnu::always_inline]] inline uint32_t smallest_of(const uint32_t* words, size_t count) {
   uint32_t best = ~uint32_t{0};
@@ -98,7 +98,7 @@ void Bpe::encode_short(std::string_view piece, std::vector<TokenId>& out) const 
 }
 
 void Bpe::encode_long(std::string_view piece, Scratch& scratch, std::vector<TokenId>& out) const {
-  SHOAL_CHECK(piece.size() < kLongestPiece, "a piece of {} bytes", piece.size());
+  SHOAL_CHECK(piece.size() < kLongestMerged, "a piece of {} bytes", piece.size());
   std::vector<Scratch::Link>& links = scratch.links_;
   RankQueue& queue = scratch.queue_;
   const auto count = static_cast<uint32_t>(piece.size());

@@ -12,7 +12,7 @@
 namespace shoal::data {
 namespace {
 
-constexpr size_t kLongestPiece = size_t{1} << 30;
+constexpr size_t kLongestCounted = size_t{1} << 30;
 
 void count_section(Pattern pattern, std::string_view text, PieceCounts& counts) {
   std::array<const char*, 512> ends;
@@ -89,7 +89,7 @@ void count_texts(TextSource& source,
 }  // namespace
 
 void PieceCounts::add(std::string_view piece, uint64_t times) {
-  SHOAL_CHECK(piece.size() < kLongestPiece, "a piece of {} bytes", piece.size());
+  SHOAL_CHECK(piece.size() < kLongestCounted, "a piece of {} bytes", piece.size());
   const uint64_t hash = xxh3_64(piece);
   const size_t mask = slots_.size() - 1;
   size_t slot = hash & mask;

@@ -43,11 +43,11 @@ template <class Function, class Number, class... Numbers>
 }
 
 template <class Number>
-struct Block {
+struct Padded {
   Number numbers[kBlock] = {};
 
-  [[gnu::always_inline]] static Block of(const Number* from, size_t count) {
-    Block block;
+  [[gnu::always_inline]] static Padded of(const Number* from, size_t count) {
+    Padded block;
     std::copy_n(from, count, block.numbers);
     return block;
   }
@@ -58,8 +58,8 @@ template <class Function, class Number, class... Numbers>
   size_t at = 0;
   for (; n - at >= kBlock; at += kBlock) block(Function(), out + at, in + at...);
   if (at == n) return;
-  Block<Number> last;
-  block(Function(), last.numbers, Block<Numbers>::of(in + at, n - at).numbers...);
+  Padded<Number> last;
+  block(Function(), last.numbers, Padded<Numbers>::of(in + at, n - at).numbers...);
   std::copy_n(last.numbers, n - at, out + at);
 }
 

@@ -59,12 +59,12 @@ void read_transposed(const TensorDirectory::Found& tensor,
                      int64_t row_width,
                      const Matrix& part,
                      std::span<float> out) {
-  constexpr int64_t kStrip = 16;
+  constexpr int64_t kColumnsAtOnce = 16;
   const auto rows = static_cast<size_t>(part.rows);
   const auto columns = static_cast<size_t>(part.columns);
   std::vector<float> strip;
-  for (int64_t first = 0; first < part.columns; first += kStrip) {
-    const auto width = static_cast<size_t>(std::min(kStrip, part.columns - first));
+  for (int64_t first = 0; first < part.columns; first += kColumnsAtOnce) {
+    const auto width = static_cast<size_t>(std::min(kColumnsAtOnce, part.columns - first));
     strip.resize(width * rows);
     read_rows(tensor, row_width,
               {part.first_column + first, static_cast<int64_t>(width), part.first_row, part.rows},

@@ -14,7 +14,7 @@ std::atomic<uint64_t> g_allocations = 0;
 uint64_t allocations_so_far() { return g_allocations; }
 
 // Sanitizers bring their own, and must see all of it.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#ifndef SHOAL_SANITIZED
 void* operator new(size_t size) {
   ++g_allocations;
   if (void* memory = std::malloc(size)) return memory;

@@ -166,7 +166,7 @@ TEST_F(LoaderTest, EndsWhileItsThreadsWait) {
 
 // 31,250 shards of 32,000,000 tokens: one real shard under many names.
 TEST(Trillion, FirstBatchAfterResumingComesWithinASecond) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SHOAL_SANITIZED
   GTEST_SKIP() << "how long an instrumented program takes says nothing";
 #endif
   const TempDir directory;

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 using tests::TempDir;
 
-const TokenLayout kLayout{.tokenizer = "t", .vocab_size = 1009, .end_of_document = 1008};
+const TokenLayout kMarkedLayout{.tokenizer = "t", .vocab_size = 1009, .end_of_document = 1008};
 
 struct Sample {
   std::vector<int32_t> tokens;
@@ -41,16 +41,16 @@ Sample read(const From& from, uint64_t index, uint32_t length) {
 TEST(TokenSource, SamplesLieEndToEnd) {
   const TempDir directory;
   const auto shards = random_shards(5, 1009, 1);
-  write_data_set(directory.path(), kLayout, shards);
-  constexpr uint32_t kLength = 31;
+  write_data_set(directory.path(), kMarkedLayout, shards);
+  const uint32_t length = 31;
   const TokenSource source({.directory = directory.path(),
-                            .sequence_length = kLength,
+                            .sequence_length = length,
                             .order = {.kind = OrderKind::kSequential}});
   uint64_t index = 0;
   for (const TestShard& shard : shards) {
     const std::vector<int32_t> tokens = tokens_of(shard);
-    for (size_t first = 0; first + kLength < tokens.size(); first += kLength) {
-      const Sample sample = read(source, index++, kLength);
+    for (size_t first = 0; first + length < tokens.size(); first += length) {
+      const Sample sample = read(source, index++, length);
       EXPECT_TRUE(std::equal(sample.tokens.begin(), sample.tokens.end(),
                              tokens.begin() + static_cast<ptrdiff_t>(first)));
     }
@@ -62,7 +62,7 @@ TEST(TokenSource, PackedDocumentsComeOnceAndWhole) {
   const TempDir directory;
   auto shards = random_shards(7, 1000, 2);
   shards[3].push_back(TestDocument(301, 77));  // longer than a sequence
-  write_data_set(directory.path(), kLayout, shards, {63});
+  write_data_set(directory.path(), kMarkedLayout, shards, {63});
   const TokenSource source(
       {.directory = directory.path(), .sequence_length = 63, .packing = PackingKind::kBestFit});
   std::multiset<std::vector<int32_t>> expected;
@@ -105,7 +105,7 @@ TEST(TokenSource, PackedDocumentsComeOnceAndWhole) {
 
 TEST(TokenSource, PackingIsAskedForWhenPreparing) {
   const TempDir directory;
-  write_data_set(directory.path(), kLayout, random_shards(2, 1009, 2), {64});
+  write_data_set(directory.path(), kMarkedLayout, random_shards(2, 1009, 2), {64});
   EXPECT_THAT(([&] {
                 TokenSource({.directory = directory.path(),
                              .sequence_length = 63,
@@ -116,7 +116,7 @@ TEST(TokenSource, PackingIsAskedForWhenPreparing) {
 
 TEST(TokenSource, TooLittleForASampleIsSaid) {
   const TempDir directory;
-  write_data_set(directory.path(), kLayout, {{{1, 2, 3}}});
+  write_data_set(directory.path(), kMarkedLayout, {{{1, 2, 3}}});
   EXPECT_NO_THROW(TokenSource({.directory = directory.path(), .sequence_length = 2}));
   EXPECT_THAT(([&] { TokenSource({.directory = directory.path(), .sequence_length = 3}); }),
               ThrowsMessage<UsageError>(HasSubstr("has 3 train tokens")));
@@ -129,9 +129,9 @@ TEST(SampleStream, MixesByWeightAndAccountsExactly) {
   const TempDir two;
   const TempDir three;
   // Each source has ids of its own.
-  write_data_set(one.path(), kLayout, {{TestDocument(2000, 1)}});
-  write_data_set(two.path(), kLayout, {{TestDocument(300, 2)}});
-  write_data_set(three.path(), kLayout, {{TestDocument(700, 3)}});
+  write_data_set(one.path(), kMarkedLayout, {{TestDocument(2000, 1)}});
+  write_data_set(two.path(), kMarkedLayout, {{TestDocument(300, 2)}});
+  write_data_set(three.path(), kMarkedLayout, {{TestDocument(700, 3)}});
   const SampleStream stream({.sources = {{one.path(), 5}, {two.path(), 2.5}, {three.path(), 0.7}},
                              .sequence_length = 13,
                              .seed = 3});
@@ -148,8 +148,8 @@ TEST(SampleStream, MixesByWeightAndAccountsExactly) {
 TEST(SampleStream, OtherTokenizersDoNotMix) {
   const TempDir one;
   const TempDir two;
-  write_data_set(one.path(), kLayout, {{TestDocument(200, 1)}});
-  TokenLayout other = kLayout;
+  write_data_set(one.path(), kMarkedLayout, {{TestDocument(200, 1)}});
+  TokenLayout other = kMarkedLayout;
   other.tokenizer = "u";
   write_data_set(two.path(), other, {{TestDocument(200, 1)}});
   EXPECT_THAT(([&] {
@@ -161,8 +161,8 @@ TEST(SampleStream, OtherTokenizersDoNotMix) {
 TEST(SampleStream, IdentityChangesWithWhateverChangesSamples) {
   const TempDir one;
   const TempDir two;
-  write_data_set(one.path(), kLayout, random_shards(3, 1009, 1), {8, 9});
-  write_data_set(two.path(), kLayout, random_shards(3, 1009, 2), {8, 9});
+  write_data_set(one.path(), kMarkedLayout, random_shards(3, 1009, 1), {8, 9});
+  write_data_set(two.path(), kMarkedLayout, random_shards(3, 1009, 2), {8, 9});
   const StreamOptions options{.sources = {{one.path(), 1}}, .sequence_length = 8};
   std::set<std::string> identities = {SampleStream(options).identity()};
   EXPECT_EQ(identities, std::set{SampleStream(options).identity()});

@@ -1,0 +1,109 @@
+# Tests of all kinds. Each is a ctest entry; GoogleTest binaries and scripts get the same environment.
+#
+# A build tree with a sanitizer has only the tests that name it after SANITIZE: address, thread or both. Below the torch
+# line AddressSanitizer runs all of them, so there it need not be said.
+
+set(SHOAL_TEST_ENVIRONMENT "SHOAL_BINARY_DIR=${PROJECT_BINARY_DIR}" "SHOAL_SOURCE_DIR=${PROJECT_SOURCE_DIR}"
+  "SHOAL_SANITIZE=${SHOAL_SANITIZE}"
+  # libgomp's threads would spin where others wait for a core; `shoal` sets the same.
+  GOMP_SPINCOUNT=10000)
+
+# Sets OUT to whether this build tree has a test for these sanitizers.
+function(shoal_is_tested_here out sanitizers)
+  set(${out} OFF PARENT_SCOPE)
+  if(NOT SHOAL_SANITIZE)
+    set(${out} ON PARENT_SCOPE)
+  endif()
+  foreach(sanitizer ${sanitizers})
+    if(SHOAL_SANITIZE MATCHES ${sanitizer})
+      set(${out} ON PARENT_SCOPE)
+    endif()
+  endforeach()
+endfunction()
+
+# What GoogleMock's headers need, read once for all tests below the torch line.
+function(shoal_lean_test_headers target)
+  # Behind a precompiled header g++ 12 forgets which code is the standard library's, and warns of things in std::string
+  # that are not there.
+  target_compile_options(${target} PRIVATE -Wno-array-bounds -Wno-maybe-uninitialized -Wno-stringop-overflow)
+  # What is tested is optimized; the tests themselves only have to compile soon.
+  target_compile_options(${target} PRIVATE -O0 -U_FORTIFY_SOURCE)
+  get_property(owner GLOBAL PROPERTY SHOAL_TEST_HEADERS)
+  if(owner)
+    target_precompile_headers(${target} REUSE_FROM ${owner})
+  else()
+    target_precompile_headers(${target} PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
+    set_property(GLOBAL PROPERTY SHOAL_TEST_HEADERS ${target})
+  endif()
+endfunction()
+
+# shoal_test(NAME LABEL unit|dist|e2e|slow|long SOURCES ... MODULES ... [ENGINE] [LIBS ...] [SANITIZE ...] [TIMEOUT seconds])
+#
+# One GoogleTest binary and one ctest entry. ENGINE: it stands above the torch line.
+function(shoal_test name)
+  cmake_parse_arguments(ARG "ENGINE" "LABEL;TIMEOUT" "SOURCES;MODULES;LIBS;SANITIZE" ${ARGN})
+  if(NOT ARG_ENGINE)
+    list(APPEND ARG_SANITIZE address)
+  endif()
+  shoal_is_tested_here(here "${ARG_SANITIZE}")
+  if(NOT here)
+    return()
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  list(TRANSFORM ARG_MODULES PREPEND shoal_)
+  target_link_libraries(${name} PRIVATE ${ARG_MODULES} ${ARG_LIBS} GTest::gmock GTest::gtest_main)
+  shoal_unity(${name})
+  if(ARG_ENGINE)
+    shoal_engine(${name})
+    target_link_libraries(${name} PRIVATE shoal_no_cuda)
+  else()
+    shoal_lean_test_headers(${name})
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  set(environment "${SHOAL_TEST_ENVIRONMENT}")
+  if(ARG_ENGINE)
+    # Several threads would wait for each other longer than they compute anything so small; who wants some sets them.
+    list(APPEND environment OMP_NUM_THREADS=1)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT "${environment}")
+endfunction()
+
+# shoal_script(NAME FILE LABEL ... [ARGUMENTS ...] [SANITIZE ...] [TIMEOUT seconds] [ALONE])
+#
+# A script that tests what was built: exit code 77 is a skip, whose reason it has printed. ALONE: nothing runs beside it.
+# Debian's python3 by its full path: it is the one that has the packages of tools/deps.lock.
+function(shoal_script name file)
+  cmake_parse_arguments(ARG "ALONE" "LABEL;TIMEOUT" "ARGUMENTS;SANITIZE" ${ARGN})
+  shoal_is_tested_here(here "${ARG_SANITIZE}")
+  if(NOT here)
+    return()
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  set(program bash)
+  if(file MATCHES "\\.py$")
+    set(program /usr/bin/python3)
+  endif()
+  add_test(NAME ${name} COMMAND ${program} ${CMAKE_CURRENT_SOURCE_DIR}/${file} ${ARG_ARGUMENTS})
+  set_tests_properties(${name} PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT} SKIP_RETURN_CODE 77
+    ENVIRONMENT "${SHOAL_TEST_ENVIRONMENT}")
+  if(ARG_ALONE)
+    set_property(TEST ${name} PROPERTY RUN_SERIAL ON)
+  endif()
+endfunction()
+
+# shoal_script_program(NAME MODULES ... SOURCES ... [SANITIZE ...]): what such scripts call.
+function(shoal_script_program name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;MODULES;SANITIZE" ${ARGN})
+  shoal_is_tested_here(here "${ARG_SANITIZE}")
+  if(NOT here)
+    return()
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  list(TRANSFORM ARG_MODULES PREPEND shoal_)
+  target_link_libraries(${name} PRIVATE ${ARG_MODULES})
+endfunction()
