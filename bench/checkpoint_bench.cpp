@@ -87,7 +87,7 @@ class Bench {
                       "model.vocab_size=50257", "train.batch=2", "parallel.sharding=no_shard"},
              .world = shoal::config::World{1, 1}})),
         world_(shoal::comm::World::record(0, 1, nullptr)),
-        ranks_(*world_, shoal::plan::mesh_of(config_.parallel, 1)),
+        ranks_(*world_, config_),
         side_(config_, ranks_),
         saver_(*world_, directory_) {
     take_step();
@@ -187,7 +187,7 @@ class Bench {
   shoal::checkpoint::TrainingState state() { return {*world_, side_.model(), side_.optimizer()}; }
 
   void begin() {
-    saver_.begin(1, state(), {}, [this](const auto& saved) { saved_ = saved; });
+    saver_.begin(1, state(), {}, {.after = [this](const auto& saved) { saved_ = saved; }});
   }
 
   void save() {

@@ -28,7 +28,7 @@ std::string check_axes(comm::World& world, const plan::Mesh& mesh) {
   }
   comm::MeshGroups groups(world, mesh, axes);
   for (const plan::AxisSet set : axes) {
-    comm::Group& group = groups.along(set);
+    comm::Group group = groups.along(set);
     const at::Tensor sum =
         at::full({1}, world.rank(), at::TensorOptions(at::kLong).device(world.device()));
     group.all_reduce(sum, comm::Reduce::kSum, "doctor axis").wait_host();

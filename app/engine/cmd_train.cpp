@@ -7,6 +7,7 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include "shoal/cluster/run_owner.h"
 #include "shoal/comm/world.h"
 #include "shoal/config/print.h"
 #include "shoal/core/error.h"
@@ -37,14 +38,19 @@ void keep_freed_memory() {
   ::mallopt(M_TOP_PAD, 64 << 20);
 }
 
-void make_run_directory(const config::RunConfig& config, const fs::path& directory) {
-  if (config.train.init_from != config::kFromResume &&
+// Makes the run's directory, or takes one that is there.
+std::unique_ptr<cluster::RunOwner> own_run_directory(const Job& job, const fs::path& directory) {
+  make_output_directory(directory.string());
+  auto owner = std::make_unique<cluster::RunOwner>(
+      directory, job.me, job.environment,
+      cluster::RunOwnerOptions{.take_over = job.config.run.take_over});
+  if (job.config.train.init_from != config::kFromResume &&
       !state::checkpoints_in(directory / "checkpoints").empty())
     throw UsageError(
         format("{} holds checkpoints of a run: go on with it by --set "
                "train.init_from=resume, or choose another run.name",
                directory.string()));
-  make_output_directory(directory.string());
+  return owner;
 }
 
 // What the run was made of, for people who look at it later.
@@ -54,7 +60,7 @@ void describe_run(const Job& job, const config::RunConfig& config, const fs::pat
 }
 
 // What the model makes of train.sample_prompt, at each evaluation; nothing without a tokenizer.
-std::function<std::string(const model::Decoder&)> sampler_for(const config::RunConfig& config) {
+std::function<std::string(parallel::ParallelModel&)> sampler_for(const config::RunConfig& config) {
   if (config.train.sample_tokens == 0 || config.data.sources.empty() ||
       tokenizer_files(config.data.sources.front()).empty())
     return nullptr;
@@ -62,10 +68,12 @@ std::function<std::string(const model::Decoder&)> sampler_for(const config::RunC
   std::vector<data::TokenId> prompt;
   data::Encoder(tokenizer).encode(config.train.sample_prompt, prompt);
   return [tokenizer, prompt, tokens = config.train.sample_tokens,
-          seed = config.run.seed](const model::Decoder& decoder) {
+          seed = config.run.seed](parallel::ParallelModel& model) {
     generate::GenerateOptions options{.max_new_tokens = tokens, .slide = true};
     options.sampling.seed = seed;
-    return generate::Generator(decoder, tokenizer).run(prompt, options).text;
+    const generate::Scorer scorer(model.decoder(), model.device(),
+                                  [&](const model::Pass& pass) { return model.forward(pass); });
+    return generate::Generator(scorer, tokenizer).run(prompt, options).text;
   };
 }
 
@@ -91,12 +99,9 @@ metrics::Sinks sinks_of(const Job& job, const train::Trainer& trainer, const fs:
 int train_in(const fs::path& directory,
              const Job& job,
              comm::World& world,
-             StopSignal& signal,
-             Clock::time_point began) {
-  train::Trainer trainer(job.config, directory, world,
-                         {.stop = [&] { return signal.received().has_value(); },
-                          .sample = sampler_for(job.config),
-                          .process_began = began});
+             const train::Hooks& hooks,
+             StopSignal& signal) {
+  train::Trainer trainer(job.config, directory, world, hooks);
   if (trainer.config().train.eval_only) return evaluate_only(trainer, job.speaks());
   metrics::Sinks sinks = sinks_of(job, trainer, directory);
   if (trainer.run(sinks) == train::End::kDone) return 0;
@@ -126,11 +131,18 @@ int run_train(const std::vector<std::string>& arguments) {
   keep_freed_memory();
   set_threads(job);
   const fs::path directory = fs::path(job.config.run.directory) / job.config.run.name;
-  if (job.speaks()) make_run_directory(job.config, directory);
+  const std::unique_ptr<cluster::RunOwner> owner =
+      job.speaks() ? own_run_directory(job, directory) : nullptr;
   const auto world =
       comm::World::join(job.me, job.environment, comm::world_options(job.config.comm));
   world->control().barrier("the run's directory");
-  const int code = train_in(directory, job, *world, signal, began);
+  const int code = train_in(directory, job, *world,
+                            {.stop = [&] { return signal.received().has_value(); },
+                             .owns_run = [&] { return !owner || !owner->was_lost(); },
+                             .owns_run_now = [&] { return !owner || owner->owns(); },
+                             .sample = sampler_for(job.config),
+                             .process_began = began},
+                            signal);
   world->leave();
   return code;
 }

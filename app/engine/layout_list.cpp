@@ -73,8 +73,6 @@ const std::vector<Sets> kRefused = {
     {"parallel.schedule=interleaved"},
     {"parallel.pp=2", "parallel.schedule=file"},
     {"parallel.pp=2", "parallel.schedule_file=mine.txt"},
-    {"parallel.dp_shard=2", "optimizer.kind=muon"},
-    {"parallel.tp=2", "optimizer.kind=muon"},
     {"parallel.dp_shard=32", "train.batch=16"},
     {"parallel.tp=5", "model.heads=4"},
     {"parallel.tp=3", "model.heads=4", "model.kv_heads=2"},

@@ -3,7 +3,6 @@
 #include <string_view>
 
 #include "shoal/core/error.h"
-#include "shoal/plan/layout.h"
 
 namespace shoal::app {
 namespace {
@@ -49,8 +48,7 @@ ModelJob::ModelJob(const std::string& path, const LayoutChoice& choice)
   }
   set_threads(job_);
   world_ = comm::World::join(job_.me, job_.environment, comm::world_options(job_.config.comm));
-  ranks_ = std::make_unique<parallel::Ranks>(
-      *world_, plan::mesh_of(job_.config.parallel, job_.me.world_size));
+  ranks_ = std::make_unique<parallel::Ranks>(*world_, job_.config);
   model_ = open_model(path, {job_.config, *ranks_});
 }
 

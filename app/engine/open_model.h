@@ -38,7 +38,7 @@ struct OpenedModel {
 // A layout, and this rank's place in it.
 struct LayoutPlace {
   const config::RunConfig& config;
-  parallel::Ranks& ranks;
+  const parallel::Ranks& ranks;
 };
 
 // UsageError when the path is no model, DataError when there is something wrong with its files.

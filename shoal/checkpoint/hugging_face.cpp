@@ -1,5 +1,6 @@
 #include "shoal/checkpoint/hugging_face.h"
 
+#include <map>
 #include <set>
 
 #include <ATen/ATen.h>
@@ -84,7 +85,9 @@ void load_hugging_face(const fs::path& directory, const model::Decoder& decoder)
   loading.refuse_what_is_left();
 }
 
-void load_hugging_face(const fs::path& directory, parallel::ParallelModel& model) {
+namespace {
+
+void load_into(const fs::path& directory, parallel::ParallelModel& model, const FlatOf& flat_of) {
   const state::HuggingFaceModel described = read_hugging_face_config(directory);
   Loading loading(directory, described);
   model::PlainBuilder builder({});
@@ -93,9 +96,30 @@ void load_hugging_face(const fs::path& directory, parallel::ParallelModel& model
     for (size_t i = 0; i < unit->weights().size(); ++i) loading.leave(unit->weights().spec(i));
   }
   loading.refuse_what_is_left();
-  set_weights(model, [&](const model::WeightSpec& spec, const at::Tensor& whole) {
+  model.settle();
+  set_weights(model, flat_of, [&](const model::WeightSpec& spec, const at::Tensor& whole) {
     loading.load(spec, whole);
   });
+}
+
+}  // namespace
+
+void load_hugging_face(const fs::path& directory, parallel::ParallelModel& model) {
+  load_into(directory, model, [](const parallel::UnitGroup& group) { return group.shard(); });
+  model.changed();
+}
+
+void load_hugging_face(const fs::path& directory,
+                       parallel::ParallelModel& model,
+                       optim::Optimizer& optimizer) {
+  std::map<std::string, at::Tensor> masters;
+  for (const optim::UnitState& unit : optimizer.unit_states()) masters[unit.name] = unit.master;
+  load_into(directory, model, [&](const parallel::UnitGroup& group) {
+    const auto found = masters.find(group.name());
+    return found == masters.end() ? group.shard() : found->second;  // an empty one has none
+  });
+  optimizer.weights_from_masters();
+  model.changed();
 }
 
 }  // namespace shoal::checkpoint

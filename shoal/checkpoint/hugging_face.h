@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "shoal/model/decoder.h"
+#include "shoal/optim/optimizer.h"
 #include "shoal/parallel/parallel_model.h"
 #include "shoal/state/hugging_face/config_json.h"
 
@@ -18,5 +19,9 @@ void load_hugging_face(const std::filesystem::path& directory, const model::Deco
 
 // The same for one that is spread over ranks. Collective.
 void load_hugging_face(const std::filesystem::path& directory, parallel::ParallelModel& model);
+// And for one that is to be trained: nothing is lost where the optimizer keeps weights in a wider type. Collective.
+void load_hugging_face(const std::filesystem::path& directory,
+                       parallel::ParallelModel& model,
+                       optim::Optimizer& optimizer);
 
 }  // namespace shoal::checkpoint

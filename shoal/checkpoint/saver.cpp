@@ -27,7 +27,7 @@ struct Saver::Save {
   Phase phase = Phase::kWriting;
   SavedCheckpoint saved;
   state::Values values;
-  Committed committed;
+  AroundCommit around_commit;
   std::optional<state::UncommittedCheckpoint> uncommitted;  // on rank 0
   fs::path directory;
   std::string id;
@@ -72,14 +72,14 @@ bool Saver::idle() const { return !save_; }
 void Saver::begin(uint64_t step,
                   const TrainingState& state,
                   const state::Values& values,
-                  Committed committed) {
+                  AroundCommit around_commit) {
   SHOAL_CHECK(idle(), "a save of step {} begins before another is over", step);
   const at::NoGradGuard no_grad;
   const auto began = Clock::now();
   auto save = std::make_unique<Save>();
   save->saved.step = step;
   save->values = values;
-  save->committed = std::move(committed);
+  save->around_commit = std::move(around_commit);
   together(world_, "a directory for a checkpoint", [&] {
     if (world_.rank() == 0) save->uncommitted.emplace(root_, step);
   });
@@ -94,6 +94,7 @@ void Saver::begin(uint64_t step,
   save->saved.bytes = part.all_bytes();
   save->saved.copy_seconds = seconds_since(began);
   save_ = std::move(save);
+  ++phases_;
   if (save_->error) return;
   save_->run([&part, rank = world_.rank(), &mine = *save_] {
     const auto writing = Clock::now();
@@ -142,6 +143,7 @@ void Saver::finish() {
 
 void Saver::enter_next_phase() {
   join_thread();
+  ++phases_;
   together(world_, "a save", [&] {
     if (save_->error && save_->phase != Save::Phase::kRemoving) throw DataError(*save_->error);
   });
@@ -158,12 +160,13 @@ void Saver::enter_next_phase() {
 
 // What is written is seen by others: each rank looks at the files of the next one.
 void Saver::exchange_reports() {
-  std::vector<std::string> texts =
-      comm::all_texts(world_, state::to_json(save_->report), "what each rank wrote");
+  const std::string mine = state::to_json(save_->report);
+  const std::string of_next = world_.control().text_of_next(mine, "what the next rank wrote");
+  save_->reports = world_.control().texts_to_first(mine, "what each rank wrote");
   const int rank = world_.rank();
   const int next = (rank + 1) % world_.size();
   save_->phase = Save::Phase::kLooking;
-  save_->run([rank, next, text = texts[static_cast<size_t>(next)], directory = save_->directory] {
+  save_->run([rank, next, text = of_next, directory = save_->directory] {
     for (const state::DataFile& file :
          state::part_report_from_json(text, format("rank {}", next)).files) {
       try {
@@ -176,7 +179,6 @@ void Saver::exchange_reports() {
       }
     }
   });
-  if (rank == 0) save_->reports = std::move(texts);
 }
 
 void Saver::commit() {
@@ -186,10 +188,11 @@ void Saver::commit() {
     std::vector<state::PartReport> reports;
     for (size_t rank = 0; rank < mine.reports.size(); ++rank)
       reports.push_back(state::part_report_from_json(mine.reports[rank], format("rank {}", rank)));
+    if (mine.around_commit.before) mine.around_commit.before();
     mine.saved.path = mine.uncommitted->commit(mine.values, reports);
-    if (!mine.committed) return;
+    if (!mine.around_commit.after) return;
     try {
-      mine.committed(mine.saved);
+      mine.around_commit.after(mine.saved);
     } catch (const std::exception& error) {
       log::warn("step {} is saved, but: {}", mine.saved.step, error.what());
     }
@@ -198,6 +201,7 @@ void Saver::commit() {
 
 // Files of thousands of ranks take a while to remove, and nobody waits for that.
 void Saver::give_up() {
+  ++phases_;
   save_->phase = Save::Phase::kRemoving;
   save_->error.reset();
   save_->run([&mine = *save_] { mine.uncommitted.reset(); });

@@ -1,7 +1,7 @@
 // saver.h -- saves of a run: the loop stops for a copy of what each rank writes, and goes on while it is written.
 //
 //   Saver saver(world, "runs/a/checkpoints");
-//   saver.begin(step, state, values, [](const SavedCheckpoint& saved) { prune(...); });
+//   saver.begin(step, state, values, {.after = [](const SavedCheckpoint& saved) { prune(...); }});
 //   ...
 //   saver.advance(agreed);       // after each step: what all ranks say of busy() and failed()
 //   saver.finish();              // at the end of the run
@@ -43,6 +43,12 @@ struct SavedCheckpoint {
   double write_seconds = 0;  // behind it
 };
 
+// What runs on rank 0 around a commit, not on the thread of the loop.
+struct AroundCommit {
+  std::function<void()> before = nullptr;                       // may throw: then there is none
+  std::function<void(const SavedCheckpoint&)> after = nullptr;  // to mark it, to remove others
+};
+
 class Saver {
  public:
   // `root` is one that all ranks see.
@@ -57,16 +63,15 @@ class Saver {
 
   [[nodiscard]] bool idle() const;
 
-  // Runs on rank 0 when the checkpoint is there, not on the thread of the loop: to mark it, to remove others.
-  using Committed = std::function<void(const SavedCheckpoint&)>;
-
   // Collective, and only when idle. DataError on all ranks when rank 0 cannot make the directory.
   void begin(uint64_t step,
              const TrainingState& state,
              const state::Values& values,
-             Committed committed = nullptr);
+             AroundCommit around_commit = {});
 
   [[nodiscard]] SaveStatus status() const;
+  // Phases of all saves so far: an agreement about an earlier one says nothing of this one. The same on all ranks.
+  [[nodiscard]] uint64_t phases() const { return phases_; }
   // With any() of what all ranks say. Collective when nobody is busy. False when it turns out that the save has
   // failed, of which rank 0 warns: the same on all ranks.
   bool advance(const SaveStatus& of_all);
@@ -86,7 +91,8 @@ class Saver {
 
   comm::World& world_;
   std::filesystem::path root_;
-  std::unique_ptr<Save> save_;        // nullptr: idle
+  std::unique_ptr<Save> save_;  // nullptr: idle
+  uint64_t phases_ = 0;
   std::unique_ptr<StagedPart> part_;  // its memory is kept from save to save
 };
 

@@ -9,9 +9,13 @@ namespace shoal::checkpoint {
 
 // Fills a tensor of the logical shape.
 using ReadWhole = std::function<void(const model::WeightSpec& spec, const at::Tensor& whole)>;
+// The flat tensor into which weights of a group go: its shard, or what an optimizer keeps of it.
+using FlatOf = std::function<at::Tensor(const parallel::UnitGroup& group)>;
 
-// Sets all weights that this rank holds. Whole tensors are read one at a time, and its part of each is kept.
-// Collective.
-void set_weights(parallel::ParallelModel& model, const ReadWhole& read);
+// Sets all weights that this rank holds. Whole tensors are read one at a time, in the type of where they go, and this
+// rank's part of each is kept.
+void set_weights(const parallel::ParallelModel& model,
+                 const FlatOf& flat_of,
+                 const ReadWhole& read);
 
 }  // namespace shoal::checkpoint

@@ -1,21 +1,21 @@
 #include "shoal/comm/accumulate.h"
 
-#include <bit>
-
 #include "shoal/core/error.h"
+#include "shoal/core/narrow_floats.h"
 
 namespace shoal::comm {
 namespace {
 
-float widen(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+// Numbers of 16 bits that are added up in float.
+struct Bf16 {
+  static float widen(uint16_t bits) { return bf16_to_fp32(bits); }
+  static uint16_t narrow(float number) { return fp32_to_bf16(number); }
+};
 
-uint16_t narrow(float value) {
-  const auto bits = std::bit_cast<uint32_t>(value);
-  const uint32_t to_nearest_even = 0x7FFFU + ((bits >> 16) & 1U);
-  const auto rounded = static_cast<uint16_t>((bits + to_nearest_even) >> 16);
-  // Rounding must not carry a NaN to infinity.
-  return value != value ? static_cast<uint16_t>(0x7FC0U) : rounded;
-}
+struct Fp16 {
+  static float widen(uint16_t bits) { return fp16_to_fp32(bits); }
+  static uint16_t narrow(float number) { return fp32_to_fp16(number); }
+};
 
 struct Add {
   template <class T>
@@ -43,20 +43,28 @@ void combine(T* __restrict into, const T* __restrict from, int64_t count, Combin
   for (int64_t i = 0; i < count; ++i) into[i] = op(into[i], from[i]);
 }
 
-template <class Combine>
+template <class Type, class Combine>
 void combine_narrow(uint16_t* __restrict into,
                     const uint16_t* __restrict from,
                     int64_t count,
                     Combine op) {
-  for (int64_t i = 0; i < count; ++i) into[i] = narrow(op(widen(into[i]), widen(from[i])));
+  for (int64_t i = 0; i < count; ++i)
+    into[i] = Type::narrow(op(Type::widen(into[i]), Type::widen(from[i])));
 }
 
-template <class Combine>
+template <class Type, class Combine>
 void combine_wide(float* __restrict into,
                   const uint16_t* __restrict from,
                   int64_t count,
                   Combine op) {
-  for (int64_t i = 0; i < count; ++i) into[i] = op(into[i], widen(from[i]));
+  for (int64_t i = 0; i < count; ++i) into[i] = op(into[i], Type::widen(from[i]));
+}
+
+// Calls `body` with Bf16 or Fp16.
+template <class Body>
+void with_narrow(Element type, Body body) {
+  SHOAL_CHECK(is_narrow(type), "a type that is not added up in another");
+  type == Element::kBFloat16 ? body(Bf16{}) : body(Fp16{});
 }
 
 // Calls `body` with the function object of the reduction, so that each loop is compiled for its
@@ -97,23 +105,33 @@ void accumulate(Element type, Reduce op, void* into, const void* from, int64_t c
         combine(static_cast<int64_t*>(into), static_cast<const int64_t*>(from), count, combiner);
         break;
       case Element::kBFloat16:
-        combine_narrow(static_cast<uint16_t*>(into), static_cast<const uint16_t*>(from), count,
-                       combiner);
+      case Element::kHalf:
+        with_narrow(type, [&](auto narrow) {
+          combine_narrow<decltype(narrow)>(static_cast<uint16_t*>(into),
+                                           static_cast<const uint16_t*>(from), count, combiner);
+        });
         break;
     }
   });
 }
 
-void widen_bf16(float* __restrict into, const uint16_t* __restrict from, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) into[i] = widen(from[i]);
+void widen(Element type, float* __restrict into, const uint16_t* __restrict from, int64_t count) {
+  with_narrow(type, [&](auto narrow) {
+    for (int64_t i = 0; i < count; ++i) into[i] = decltype(narrow)::widen(from[i]);
+  });
 }
 
-void accumulate_bf16(Reduce op, float* into, const uint16_t* from, int64_t count) {
-  with_combine(op, [&](auto combiner) { combine_wide(into, from, count, combiner); });
+void accumulate_wide(Element type, Reduce op, float* into, const uint16_t* from, int64_t count) {
+  with_combine(op, [&](auto combiner) {
+    with_narrow(type,
+                [&](auto narrow) { combine_wide<decltype(narrow)>(into, from, count, combiner); });
+  });
 }
 
-void narrow_bf16(uint16_t* __restrict into, const float* __restrict from, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) into[i] = narrow(from[i]);
+void narrow(Element type, uint16_t* __restrict into, const float* __restrict from, int64_t count) {
+  with_narrow(type, [&](auto narrow) {
+    for (int64_t i = 0; i < count; ++i) into[i] = decltype(narrow)::narrow(from[i]);
+  });
 }
 
 void divide(Element type, void* inout, int64_t divisor, int64_t count) {
@@ -124,12 +142,14 @@ void divide(Element type, void* inout, int64_t divisor, int64_t count) {
     case Element::kFloat:
       divide_all(static_cast<float*>(inout), static_cast<float>(divisor), count);
       return;
-    case Element::kBFloat16: {
-      auto* bits = static_cast<uint16_t*>(inout);
-      for (int64_t i = 0; i < count; ++i)
-        bits[i] = narrow(widen(bits[i]) / static_cast<float>(divisor));
+    case Element::kBFloat16:
+    case Element::kHalf:
+      with_narrow(type, [&](auto narrow) {
+        auto* const bits = static_cast<uint16_t*>(inout);
+        for (int64_t i = 0; i < count; ++i)
+          bits[i] = narrow.narrow(narrow.widen(bits[i]) / static_cast<float>(divisor));
+      });
       return;
-    }
     case Element::kInt64:
       throw BugError("an average of integers has no fractions");
   }

@@ -1,5 +1,6 @@
 #include "shoal/comm/group.h"
 
+#include <new>
 #include <numeric>
 
 #include "shoal/comm/flight.h"
@@ -25,10 +26,10 @@ void check_tensor(const at::Tensor& tensor, std::string_view what) {
   SHOAL_CHECK(tensor.is_contiguous(), "'{}' was given a tensor that is not contiguous", what);
   const at::ScalarType type = tensor.scalar_type();
   const bool known = type == at::kDouble || type == at::kFloat || type == at::kBFloat16 ||
-                     type == at::kLong || type == at::kByte;
+                     type == at::kHalf || type == at::kLong || type == at::kByte;
   SHOAL_CHECK(known,
-              "'{}' was given {}, but only double, float, bfloat16, int64 and uint8 are sent", what,
-              c10::toString(type));
+              "'{}' was given {}, but only double, float, bfloat16, half, int64 and uint8 are sent",
+              what, c10::toString(type));
 }
 
 void check_reducible(const at::Tensor& tensor, Reduce op, std::string_view what) {
@@ -82,6 +83,29 @@ Call announce(GroupState& state, Op op, std::string_view what, int64_t bytes, in
   return call;
 }
 
+// What it means that a call cannot be started. Only what the network said is a peer's; memory that is not there, and
+// tensors that a backend cannot take, would be no better after another start.
+[[noreturn]] void throw_not_started(const GroupState& state, const Call& call) {
+  const auto text = [&](const std::exception& error) {
+    return format("rank {}: {} '{}' on {} cannot start: {}", state.world_rank, op_name(call.op),
+                  call.what, call.group, first_line(error));
+  };
+  try {
+    throw;
+  } catch (const Error&) {
+    throw;
+  } catch (const c10::DistError& error) {
+    throw PeerLost(text(error));
+  } catch (const std::bad_alloc& error) {
+    throw Error(ExitCode::kData, text(error));
+  } catch (const c10::Error& error) {
+    const bool memory = std::string_view(error.what()).find("allocate") != std::string_view::npos;
+    throw Error(memory ? ExitCode::kData : ExitCode::kBug, text(error));
+  } catch (const std::exception& error) {  // Gloo's and MPI's own
+    throw PeerLost(text(error));
+  }
+}
+
 // Hands the call to the backend. `start` gets the tensors as c10d wants them: by reference, in a
 // vector.
 template <class Start>
@@ -91,10 +115,9 @@ Pending launch(const std::shared_ptr<GroupState>& state, Call call, Tensors tens
   flight->tensors = std::move(tensors);
   try {
     start(*state->backend, *flight);
-  } catch (const std::exception& e) {
-    state->broken = true;
-    throw PeerLost(format("rank {}: {} '{}' on {} cannot start: {}", state->world_rank,
-                          op_name(call.op), call.what, call.group, first_line(e)));
+  } catch (...) {
+    state->fail();
+    throw_not_started(*state, call);
   }
   flight->call = std::move(call);
   return Pending(std::move(flight));

@@ -10,10 +10,10 @@
 // make the same calls in the same order. A group of one rank is legal: every call then completes at
 // once.
 //
-// Tensors are contiguous, of one device, and double, float, bfloat16 or int64 (uint8 too where
+// Tensors are contiguous, of one device, and double, float, bfloat16, half or int64 (uint8 too where
 // nothing is reduced). They are not to be read or written between the call and the wait. Breaking
-// one of these rules is a BugError; a peer that is gone or late is PeerLost, after which the group
-// cannot be used any more. A Group is a handle: copies share one communicator. Calls come from one
+// one of these rules is a BugError; a peer that is gone or late is PeerLost, after which no group of the job
+// can be used any more: whoever waits for a call that is not over is told so at once. A Group is a handle: copies share one communicator. Calls come from one
 // thread at a time.
 #pragma once
 
@@ -56,6 +56,7 @@ class [[nodiscard]] Pending {
 
  private:
   void drop();
+  void refuse_to_wait();
 
   std::unique_ptr<Flight> flight_;
 };

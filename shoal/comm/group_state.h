@@ -2,6 +2,7 @@
 // not seen.
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <memory>
 #include <string>
@@ -37,6 +38,13 @@ struct GroupState {
   std::shared_ptr<RollCall> roll_call;
   uint64_t collectives = 0;  // made so far
   bool broken = false;       // a call failed: see ~GroupState
+  // A call of some group of this job failed: nobody waits for another any more. Shared by all of them.
+  std::shared_ptr<std::atomic<bool>> job_is_broken = std::make_shared<std::atomic<bool>>(false);
+
+  void fail() {
+    broken = true;
+    *job_is_broken = true;
+  }
 };
 
 }  // namespace shoal::comm

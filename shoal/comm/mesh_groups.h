@@ -4,8 +4,8 @@
 //   MeshGroups groups(world, mesh, {Axis::kTp, {Axis::kDpReplicate, Axis::kDpShard}});
 //   groups.along(Axis::kTp).all_reduce(...);
 //
-// Made by all ranks together, in the order of the list. Asking for axes that were not listed is a
-// BugError.
+// Made by all ranks together, in the order of the list; then the doors are closed. Axes of size 1 do not matter, so there
+// are only as many communicators as there are different groups. Asking for axes that were not listed is a BugError.
 #pragma once
 
 #include <utility>
@@ -21,10 +21,16 @@ class MeshGroups {
  public:
   // The mesh has as many ranks as the world.
   MeshGroups(World& world, const plan::Mesh& mesh, const std::vector<plan::AxisSet>& axes);
+  // Every rank of the world in a mesh of its own, of one rank.
+  static MeshGroups alone(World& world);
 
-  Group& along(plan::AxisSet axes);
+  [[nodiscard]] const plan::Mesh& mesh() const { return mesh_; }
+  [[nodiscard]] Group along(plan::AxisSet axes) const;
 
  private:
+  MeshGroups(plan::Mesh mesh, Group group);
+
+  plan::Mesh mesh_;
   std::vector<std::pair<plan::AxisSet, Group>> groups_;  // a handful: searched in order
 };
 

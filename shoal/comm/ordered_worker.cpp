@@ -2,6 +2,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -63,11 +64,13 @@ OrderedWorker::OrderedWorker(std::string name, ActivityBoard* board)
 }
 
 OrderedWorker::~OrderedWorker() {
+  // On the way out of an error nobody waits: what is queued may hang for the reason of the error.
+  const auto patience =
+      std::uncaught_exceptions() > 0 ? std::chrono::seconds(0) : kPatienceAtTheEnd;
   std::unique_lock lock(queue_->mutex);
   queue_->closing = true;
   queue_->changed.notify_all();
-  const bool left =
-      queue_->changed.wait_for(lock, kPatienceAtTheEnd, [this] { return queue_->left; });
+  const bool left = queue_->changed.wait_for(lock, patience, [this] { return queue_->left; });
   lock.unlock();
   if (left) {
     queue_->thread.join();
@@ -77,7 +80,8 @@ OrderedWorker::~OrderedWorker() {
     const std::lock_guard guard(queue_->mutex);
     queue_->works.clear();
   }
-  log::warn("the thread '{}' still waits for a peer and is left behind", queue_->name);
+  if (std::uncaught_exceptions() == 0)
+    log::warn("the thread '{}' still waits for a peer and is left behind", queue_->name);
   queue_->thread.detach();
 }
 

@@ -228,27 +228,27 @@ class PartialSum {
   void open(int64_t first, int64_t count) {
     first_ = first;
     count_ = count;
-    if (type_ == Element::kBFloat16) {
+    if (is_narrow(type_)) {
       wide_.resize(static_cast<size_t>(count));
-      widen_bf16(wide_.data(), static_cast<const uint16_t*>(at_first(own_)), count);
+      widen(type_, wide_.data(), static_cast<const uint16_t*>(at_first(own_)), count);
     } else if (at_first(out_) != at_first(own_)) {
       std::memcpy(at_first(out_), at_first(own_), static_cast<size_t>(count * out_.element_size()));
     }
   }
 
   void add(const at::Tensor& received) {
-    if (type_ == Element::kBFloat16) {
-      accumulate_bf16(op_, wide_.data(), static_cast<const uint16_t*>(received.const_data_ptr()),
-                      count_);
+    if (is_narrow(type_)) {
+      accumulate_wide(type_, op_, wide_.data(),
+                      static_cast<const uint16_t*>(received.const_data_ptr()), count_);
     } else {
       accumulate(type_, op_, at_first(out_), received.const_data_ptr(), count_);
     }
   }
 
   void close() {
-    if (type_ == Element::kBFloat16) {
+    if (is_narrow(type_)) {
       if (op_ == Reduce::kAvg) divide(Element::kFloat, wide_.data(), size_, count_);
-      narrow_bf16(static_cast<uint16_t*>(at_first(out_)), wide_.data(), count_);
+      narrow(type_, static_cast<uint16_t*>(at_first(out_)), wide_.data(), count_);
     } else if (op_ == Reduce::kAvg) {
       divide(type_, at_first(out_), size_, count_);
     }

@@ -88,7 +88,7 @@ class Watch {
   [[noreturn]] void throw_late() {
     const Duration waited = since(began_);
     sign();
-    state_.broken = true;
+    state_.fail();
     const std::string missing =
         signed_ ? "; " + state_.roll_call->missing(state_.spec, call_) : std::string();
     throw PeerLost(format("rank {}: {} in {}{}", state_.world_rank, format_duration(waited),
@@ -98,7 +98,7 @@ class Watch {
   [[noreturn]] void throw_broken(const std::exception& reason) {
     // The library underneath has a clock of its own, which began when the call did.
     if (since(began_) >= deadline_ || since(flight_began_) >= state_.deadline) throw_late();
-    state_.broken = true;
+    state_.fail();
     throw PeerLost(format("rank {}: a peer is gone in {}: {}", state_.world_rank,
                           describe(call_, state_.spec), first_line(reason)));
   }
@@ -141,8 +141,19 @@ void Pending::drop() {
 #endif
 }
 
+// Where one call has failed others may hang as long, one after the other, and nobody would hear of the first. What is
+// still under way keeps its tensors: the process is about to end.
+void Pending::refuse_to_wait() {
+  if (!*flight_->state->job_is_broken || done()) return;
+  const Flight* const left_behind = flight_.release();
+  throw PeerLost(format("rank {}: {} is not waited for: another call has failed",
+                        left_behind->state->world_rank,
+                        describe(left_behind->call, left_behind->state->spec)));
+}
+
 void Pending::wait() {
   if (!flight_) return;
+  refuse_to_wait();
   if (!flight_->state->on_streams) {
     wait_host();
     return;
@@ -158,6 +169,7 @@ void Pending::wait_host() {
 
 void Pending::wait_host(Duration deadline) {
   if (!flight_) return;
+  refuse_to_wait();
   const std::unique_ptr<Flight> flight = std::move(flight_);
   const GroupState& state = *flight->state;
   const Call& call = flight->call;

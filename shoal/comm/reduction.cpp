@@ -34,6 +34,8 @@ Element element_of(const at::Tensor& tensor) {
       return Element::kFloat;
     case at::kBFloat16:
       return Element::kBFloat16;
+    case at::kHalf:
+      return Element::kHalf;
     case at::kLong:
       return Element::kInt64;
     default:

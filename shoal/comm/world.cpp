@@ -63,6 +63,7 @@ class World::Parts {
   cluster::Membership me;
   WorldOptions options;
   std::map<std::string, int> made;  // groups, by name
+  std::shared_ptr<std::atomic<bool>> broken = std::make_shared<std::atomic<bool>>(false);
   std::optional<cluster::Rendezvous> meeting;
   std::unique_ptr<Transport> data;               // nullptr: every group has one rank
   std::unique_ptr<Transport> control_transport;  // where `data` cannot carry CPU tensors
@@ -114,6 +115,7 @@ class World::Parts {
     state->deadline = options.deadline;
     state->world_rank = me.rank;
     state->listener = options.listener;
+    state->job_is_broken = broken;
     if (ranks.size() == 1 || transport == nullptr) {
       state->backend = make_local_backend();
       state->backend_name = "local";
@@ -140,7 +142,8 @@ class World::Parts {
       for (int rank = 0; rank < me.world_size; rank += block) ranks.push_back(rank);
       leaders = make_group(transport, "control leaders", ranks);
     }
-    control.emplace(std::move(neighbours), std::move(leaders), me.rank, me.world_size, block);
+    control.emplace(std::move(neighbours), std::move(leaders), me.rank, me.world_size, block,
+                    options.board);
   }
 };
 

@@ -40,6 +40,7 @@ struct OptimizerConfig {
   double momentum = 0.95;
   double clip = 1.0;
   double skip_spikes = 0;
+  int64_t skip_limit = 100;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -69,6 +70,9 @@ struct OptimizerConfig {
         "skip steps whose loss or gradient norm is so many standard deviations above the last 128; "
         "0: only what is not finite",
         between(0.0, 1e6));
+    visit("skip_limit", self.skip_limit,
+          "steps that may be skipped one after the other before the run ends; 0: any number",
+          between(int64_t{0}, int64_t{1} << 40));
   }
 };
 

@@ -30,6 +30,7 @@ struct IdentityConfig {
   std::string name = "unnamed";
   std::string directory = "runs";
   uint64_t seed = 1234;
+  bool take_over = false;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -37,6 +38,8 @@ struct IdentityConfig {
     visit("directory", self.directory, "directory that holds the run directories", not_empty());
     visit("seed", self.seed,
           "where all randomness starts: initial weights, order of the data, dropout");
+    visit("take_over", self.take_over,
+          "take the run's directory from the job that has it, though that may still be there");
   }
 };
 

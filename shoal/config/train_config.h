@@ -81,8 +81,8 @@ struct TrainConfig {
     visit("log_every", self.log_every, "steps between lines", between(int64_t{1}, kMost));
     visit("eval_every", self.eval_every, "steps between evaluations; 0: none",
           between(int64_t{0}, kMost));
-    visit("eval_batches", self.eval_batches, "batches of an evaluation",
-          between(int64_t{1}, kMost));
+    visit("eval_batches", self.eval_batches,
+          "batches of an evaluation, each of train.batch sequences", between(int64_t{1}, kMost));
     visit("sample_prompt", self.sample_prompt,
           "what the text sampled at an evaluation begins with");
     visit("sample_tokens", self.sample_tokens, "tokens sampled at an evaluation",

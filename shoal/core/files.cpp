@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "shoal/core/error.h"
+#include "shoal/core/log.h"
 
 namespace shoal {
 namespace {
@@ -146,7 +147,13 @@ UniqueFd create_file(const fs::path& path) {
 
 void sync_directory(const fs::path& directory) {
   const UniqueFd fd = open_or_throw(directory, O_RDONLY | O_DIRECTORY);
-  if (::fsync(fd.get()) != 0) throw_file_error("sync", directory);
+  if (::fsync(fd.get()) == 0) return;
+  if (errno != EINVAL && errno != ENOTSUP) throw_file_error("sync", directory);
+  log::warn_once(
+      "directories cannot be synced",
+      format("{} cannot be synced, because its file system has no such thing ({}): after a "
+             "crash of that a name that was there may be gone",
+             directory.string(), describe_errno(errno)));
 }
 
 void publish_file(const fs::path& written, const fs::path& path) {

@@ -55,7 +55,8 @@ class ChunkReader {
 // A new, empty file for writing; one that is there is emptied.
 UniqueFd create_file(const std::filesystem::path& path);
 
-// The names in it are on the disk: after this a crash cannot undo that one was created or renamed.
+// The names in it are on the disk: after this a crash cannot undo that one was created or renamed. Where the file system
+// has no such thing, a warning says so, once.
 void sync_directory(const std::filesystem::path& directory);
 
 // Gives a file that is complete its name: what bears it is on the disk, whole.

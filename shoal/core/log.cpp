@@ -1,6 +1,8 @@
 #include "shoal/core/log.h"
 
 #include <memory>
+#include <mutex>
+#include <set>
 
 #include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
@@ -11,6 +13,12 @@ namespace {
 struct State {
   Options options;
   std::shared_ptr<spdlog::logger> logger;
+};
+
+// Subjects of warnings that are said once, whatever the log was told since.
+struct Said {
+  std::mutex mutex;
+  std::set<std::string> subjects;
 };
 
 spdlog::level::level_enum to_spdlog(Level level) {
@@ -50,6 +58,15 @@ bool enabled(Level level) {
   const Options& options = state().options;
   if (level < options.level) return false;
   return level >= Level::kWarn || options.rank == 0 || options.all_ranks;
+}
+
+void warn_once(const std::string& subject, const std::string& line) {
+  static Said said;
+  {
+    const std::lock_guard lock(said.mutex);
+    if (!said.subjects.insert(subject).second) return;
+  }
+  warn("{}", line);
 }
 
 void write(Level level, const std::string& line) {

@@ -31,6 +31,9 @@ void configure(const Options& options);
 
 void write(Level level, const std::string& line);
 
+// A warning of which one is enough: `subject` was warned of before, and nothing is said.
+void warn_once(const std::string& subject, const std::string& line);
+
 template <class... Arguments>
 void debug(std::string_view pattern, const Arguments&... arguments) {
   if (enabled(Level::kDebug)) write(Level::kDebug, format(pattern, arguments...));

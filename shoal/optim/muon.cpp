@@ -24,22 +24,29 @@ at::Tensor nearly_orthogonal(const at::Tensor& matrix) {
   return tall ? x.t() : x;
 }
 
-void update_by_muon(const at::Tensor& weight,
-                    const at::Tensor& gradient,
-                    const at::Tensor& mean,
-                    const MuonOptions& options,
-                    const at::Tensor& divisor,
-                    const at::Tensor& skipped) {
+at::Tensor muon_direction(const at::Tensor& gradient,
+                          const at::Tensor& mean,
+                          const MuonOptions& options,
+                          const at::Tensor& divisor,
+                          const at::Tensor& skipped) {
   const at::Tensor g = divisor.defined() ? gradient / divisor : gradient;
   // Where the step is skipped nothing of g may get through, not even as 0 * inf.
   const at::Tensor skip = skipped.to(at::kBool);
-  const at::Tensor next_mean = at::where(skip, mean, mean * options.momentum + g);
-  const at::Tensor nesterov = at::where(skip, at::zeros_like(g), g + next_mean * options.momentum);
-  const double larger = static_cast<double>(std::max(weight.size(0), weight.size(1)));
-  const at::Tensor change = nearly_orthogonal(nesterov).mul_(options.lr * 0.2 * std::sqrt(larger));
-  const at::Tensor taken = 1 - skipped.to(weight.scalar_type());
-  mean.copy_(next_mean);
-  weight.mul_(1 - taken * (options.lr * options.weight_decay)).sub_(change * taken);
+  mean.copy_(at::where(skip, mean, mean * options.momentum + g));
+  return at::where(skip, at::zeros_like(g), g + mean * options.momentum);
+}
+
+at::Tensor muon_change(const at::Tensor& direction) {
+  const double larger = static_cast<double>(std::max(direction.size(0), direction.size(1)));
+  return nearly_orthogonal(direction).mul_(0.2 * std::sqrt(larger));
+}
+
+void take_muon_step(const at::Tensor& weight,
+                    const at::Tensor& change,
+                    const MuonOptions& options,
+                    const at::Tensor& skipped) {
+  const at::Tensor taken = options.lr * (1 - skipped.to(weight.scalar_type()));
+  weight.mul_(1 - taken * options.weight_decay).sub_(change * taken);
 }
 
 }  // namespace shoal::optim

@@ -17,6 +17,16 @@ bool has_own_master(const at::Tensor& weight) {
   return weight.scalar_type() != at::kFloat && weight.scalar_type() != at::kDouble;
 }
 
+void check_ranges(const FlatUnit& unit) {
+  int64_t end = 0;
+  for (const Range& range : unit.ranges) {
+    SHOAL_CHECK(range.begin >= end && range.end >= range.begin && range.end <= unit.weight.numel(),
+                "{}: elements [{}, {}) behind {} of {} would be updated twice, or are not there",
+                unit.name, range.begin, range.end, end, unit.weight.numel());
+    end = range.end;
+  }
+}
+
 // The update of a range by the kernel of its kind; `divisor` may be undefined.
 struct Kernel {
   const config::OptimizerConfig& config;
@@ -45,14 +55,58 @@ struct Kernel {
 
 }  // namespace
 
-Optimizer::Optimizer(const config::OptimizerConfig& config,
-                     std::vector<FlatUnit> units,
-                     SumOverRanks sum_over_ranks)
+// Muon's part in an update: the rest is AdamW's.
+class Optimizer::MuonUpdate final : public MatrixUpdate {
+ public:
+  MuonUpdate(Optimizer& optimizer, const Step& step)
+      : units_(optimizer.units_),
+        step_(step),
+        options_{.lr = step.lr,
+                 .momentum = optimizer.config_.momentum,
+                 .weight_decay = optimizer.config_.weight_decay} {}
+
+  at::Tensor piece_to_turn(const MatrixPiece& piece) override {
+    const Unit& unit = units_[piece.unit];
+    return muon_direction(part(unit.flat.gradient, piece), part(unit.mean, piece), options_,
+                          step_.divisor, step_.skipped);
+  }
+
+  [[nodiscard]] at::Tensor turned(const at::Tensor& whole) const override {
+    return muon_change(whole);
+  }
+
+  void apply(const MatrixPiece& piece, const at::Tensor& turned) override {
+    const Unit& unit = units_[piece.unit];
+    take_muon_step(part(unit.master, piece), turned, options_, step_.skipped);
+    if (has_own_master(unit.flat.weight))
+      part(unit.flat.weight, piece).copy_(part(unit.master, piece));
+  }
+
+  [[nodiscard]] at::TensorOptions options() const override {
+    return units_.front().master.options();
+  }
+
+ private:
+  static at::Tensor part(const at::Tensor& flat, const MatrixPiece& piece) {
+    return flat.narrow(0, piece.offset, piece.count);
+  }
+
+  const std::vector<Unit>& units_;
+  const Step& step_;
+  MuonOptions options_;
+};
+
+Optimizer::Optimizer(const config::OptimizerConfig& config, Trainable trainable)
     : config_(config),
-      sum_over_ranks_(std::move(sum_over_ranks)),
-      steps_(at::zeros({}, units.at(0).weight.options().dtype(at::kFloat))),
-      guard_(config.skip_spikes, units.at(0).weight.options()) {
-  for (FlatUnit& flat : units) {
+      sum_over_ranks_(std::move(trainable.sum_over_ranks)),
+      steps_(at::zeros({}, trainable.units.at(0).weight.options().dtype(at::kFloat))),
+      guard_(config.skip_spikes, trainable.units.at(0).weight.options()) {
+  if (config.kind == config::OptimizerKind::kMuon) {
+    SHOAL_CHECK(trainable.for_each_matrix, "muon is not told how matrices become whole");
+    for_each_matrix_ = std::move(trainable.for_each_matrix);
+  }
+  for (FlatUnit& flat : trainable.units) {
+    check_ranges(flat);
     Unit unit{.flat = std::move(flat)};
     const at::Tensor& weight = unit.flat.weight;
     unit.master = has_own_master(weight) ? weight.to(at::kFloat) : weight;
@@ -88,7 +142,20 @@ Update Optimizer::step(double lr, const at::Tensor& loss, const at::Tensor& grad
   if (config_.clip > 0) divisor = ((norm + 1e-6) / config_.clip).clamp_min(1);
   if (gradient_scale.defined()) divisor = divisor * gradient_scale;
   steps_.add_(1 - skipped.squeeze(0));
-  for (Unit& unit : units_) update(unit, lr, divisor, skipped);
+  Step step{.lr = lr, .divisor = divisor, .skipped = skipped};
+  if (units_.front().master.scalar_type() == at::kDouble) {  // fused updates take only a float
+    for (const Unit& unit : units_) unit.flat.gradient.div_(divisor);
+    step.divisor = at::Tensor();
+  }
+  for (Unit& unit : units_) {
+    for (const Range& range : unit.flat.ranges) {
+      if (!for_each_matrix_ || !range.turned) update_range(unit, range, step);
+    }
+  }
+  if (for_each_matrix_) {
+    MuonUpdate by_muon(*this, step);
+    for_each_matrix_(by_muon);
+  }
   return {norm, skipped};
 }
 
@@ -108,49 +175,19 @@ at::Tensor Optimizer::gradient_norm() const {
   return norm.sqrt_();
 }
 
-void Optimizer::update(Unit& unit,
-                       double lr,
-                       const at::Tensor& divisor,
-                       const at::Tensor& skipped) {
-  at::Tensor by = divisor;
-  if (unit.master.scalar_type() == at::kDouble) {  // the fused update takes no other than a float
-    unit.flat.gradient.div_(divisor);
-    by = at::Tensor();
-  }
-  const bool by_muon = config_.kind == config::OptimizerKind::kMuon && !unit.flat.matrices.empty();
-  for (const Range& range : unit.flat.ranges) {
-    if (!by_muon || !range.decays) update_range(unit, range, lr, by, skipped);
-  }
-  if (!by_muon) return;
-  for (const Matrix& matrix : unit.flat.matrices) {
-    const auto view = [&](const at::Tensor& flat) {
-      return flat.narrow(0, matrix.offset, matrix.rows * matrix.columns)
-          .view({matrix.rows, matrix.columns});
-    };
-    update_by_muon(view(unit.master), view(unit.flat.gradient), view(unit.mean),
-                   {.lr = lr, .momentum = config_.momentum, .weight_decay = config_.weight_decay},
-                   by, skipped);
-    if (has_own_master(unit.flat.weight)) view(unit.flat.weight).copy_(view(unit.master));
-  }
-}
-
-void Optimizer::update_range(Unit& unit,
-                             const Range& range,
-                             double lr,
-                             const at::Tensor& divisor,
-                             const at::Tensor& skipped) {
+void Optimizer::update_range(Unit& unit, const Range& range, const Step& step) {
   const Kernel kernel{
       .config = config_,
-      .lr = lr,
+      .lr = step.lr,
       .decay = range.decays ? config_.weight_decay : 0,
       .steps = steps_,
-      .divisor = divisor.defined() ? std::optional(divisor.to(at::kFloat)) : std::nullopt,
-      .skipped = skipped};
+      .divisor = step.divisor.defined() ? std::optional(step.divisor.to(at::kFloat)) : std::nullopt,
+      .skipped = step.skipped};
   const bool own = has_own_master(unit.flat.weight);
-  const int64_t step = own ? kAtOnce : std::max<int64_t>(range.end - range.begin, 1);
-  for (int64_t at = range.begin; at < range.end; at += step) {
+  const int64_t at_once = own ? kAtOnce : std::max<int64_t>(range.end - range.begin, 1);
+  for (int64_t at = range.begin; at < range.end; at += at_once) {
     const auto part = [&](const at::Tensor& flat) {
-      return flat.narrow(0, at, std::min(step, range.end - at));
+      return flat.narrow(0, at, std::min(at_once, range.end - at));
     };
     if (config_.kind == config::OptimizerKind::kSgd) {
       kernel.sgd(part(unit.master), part(unit.flat.gradient), part(unit.mean));

@@ -1,6 +1,6 @@
 // optimizer.h -- one update of the weights from their gradients.
 //
-//   Optimizer optimizer(config.optimizer, units);
+//   Optimizer optimizer(config.optimizer, model.trainable());
 //   const Update update = optimizer.step(lr, loss);       // norm and skip stay on the device
 //
 // Works on flat tensors, one pair per unit, whatever is in them: the same code updates a shard of a
@@ -20,15 +20,9 @@
 
 #include "shoal/config/optimizer_config.h"
 #include "shoal/optim/spike_guard.h"
+#include "shoal/optim/whole_matrices.h"
 
 namespace shoal::optim {
-
-// A matrix inside a flat tensor.
-struct Matrix {
-  int64_t offset = 0;
-  int64_t rows = 0;
-  int64_t columns = 0;
-};
 
 // Neighbours in a flat tensor that are treated alike.
 struct Range {
@@ -36,18 +30,25 @@ struct Range {
   int64_t end = 0;
   bool decays = false;
   bool counts = true;  // in the norm of the gradients: of elements on several ranks, on one of them
+  bool turned = false;  // parts of matrices that muon updates as a whole
 };
 
 struct FlatUnit {
   std::string name;
   at::Tensor weight;
-  at::Tensor gradient;                // fp32, or fp64 with fp64 weights
-  std::vector<Range> ranges = {};     // in order, of all weights
-  std::vector<Matrix> matrices = {};  // those that muon updates; they decay
+  at::Tensor gradient;             // fp32, or fp64 with fp64 weights
+  std::vector<Range> ranges = {};  // of all weights: ascending, none inside another
 };
 
 // Adds a scalar up over all ranks that hold other elements.
 using SumOverRanks = std::function<void(const at::Tensor& inout)>;
+
+// What an optimizer works on, and with whom.
+struct Trainable {
+  std::vector<FlatUnit> units;
+  SumOverRanks sum_over_ranks = nullptr;    // none: this rank has everything
+  ForEachMatrix for_each_matrix = nullptr;  // of the ranges that are turned; for muon
+};
 
 struct Update {
   at::Tensor gradient_norm;  // before clipping
@@ -69,9 +70,7 @@ struct NamedTensor {
 
 class Optimizer {
  public:
-  Optimizer(const config::OptimizerConfig& config,
-            std::vector<FlatUnit> units,
-            SumOverRanks sum_over_ranks = nullptr);
+  Optimizer(const config::OptimizerConfig& config, Trainable trainable);
 
   // `gradient_scale`: by what the gradients were multiplied; undefined: by nothing.
   Update step(double lr, const at::Tensor& loss, const at::Tensor& gradient_scale = {});
@@ -92,18 +91,22 @@ class Optimizer {
     at::Tensor mean_square;
   };
 
-  void update(Unit& unit, double lr, const at::Tensor& divisor, const at::Tensor& skipped);
+  // What an update of this step is made of.
+  struct Step {
+    double lr = 0;
+    at::Tensor divisor;  // of gradients; undefined: they have been divided
+    at::Tensor skipped;
+  };
+  class MuonUpdate;
+
   [[nodiscard]] at::Tensor gradient_norm() const;
-  void update_range(Unit& unit,
-                    const Range& range,
-                    double lr,
-                    const at::Tensor& divisor,
-                    const at::Tensor& skipped);
+  void update_range(Unit& unit, const Range& range, const Step& step);
 
   config::OptimizerConfig config_;
   std::vector<Unit> units_;
   SumOverRanks sum_over_ranks_;
-  at::Tensor steps_;  // that were taken
+  ForEachMatrix for_each_matrix_;  // with muon
+  at::Tensor steps_;               // that were taken
   SpikeGuard guard_;
 };
 

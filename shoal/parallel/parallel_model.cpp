@@ -7,11 +7,12 @@
 #include "shoal/core/error.h"
 #include "shoal/parallel/tensor_builder.h"
 #include "shoal/parallel/tensor_gradients.h"
+#include "shoal/parallel/whole_matrices.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/parameters.h"
+#include "shoal/plan/rank_work.h"
 #include "shoal/plan/sharding.h"
 #include "shoal/plan/stages.h"
-#include "shoal/plan/unit_groups.h"
 
 namespace shoal::parallel {
 namespace {
@@ -22,34 +23,24 @@ using plan::kTiedMatrix;
 
 constexpr int kTiedTag = comm::Group::kMaxTag;  // no micro-batch has it
 
-// The axes whose ranks hold different weights, or different shards of them.
-plan::AxisSet weight_axes(const config::ParallelConfig& parallel) {
-  return plan::shard_axes(parallel).with(Axis::kPp).with(Axis::kTp);
-}
-
-// Ranges of a shard that are treated alike; what lies between weights goes with the one before.
+// Ranges of a shard that are treated alike, from pieces in its order; what lies between weights goes with the one before.
 std::vector<optim::Range> ranges_of(const UnitGroup& group,
                                     const std::function<bool(const model::WeightSpec&)>& counts) {
   std::vector<optim::Range> ranges;
   for (const Piece& piece : group.pieces()) {
-    const bool decays = piece.spec->decays();
-    const bool counted = counts(*piece.spec);
-    if (ranges.empty() || ranges.back().decays != decays || ranges.back().counts != counted)
-      ranges.push_back({.begin = piece.offset, .decays = decays, .counts = counted});
-    ranges.back().end = piece.offset + piece.count;
+    const optim::Range own{.begin = piece.offset,
+                           .end = piece.offset + piece.count,
+                           .decays = piece.spec->decays(),
+                           .counts = counts(*piece.spec),
+                           .turned = plan::is_turned(piece.spec->name, piece.spec->shape.size())};
+    const bool alike = !ranges.empty() && ranges.back().decays == own.decays &&
+                       ranges.back().counts == own.counts && ranges.back().turned == own.turned;
+    if (alike)
+      ranges.back().end = own.end;
+    else
+      ranges.push_back(own);
   }
   return ranges;
-}
-
-// Embedding and head are looked up by row: AdamW's.
-std::vector<optim::Matrix> matrices_of(const UnitGroup& group) {
-  std::vector<optim::Matrix> matrices;
-  for (const Piece& piece : group.pieces()) {
-    const std::vector<int64_t> shape = piece.spec->local_shape();
-    if (shape.size() == 2 && piece.spec->name.starts_with("blocks."))
-      matrices.push_back({piece.offset, shape[0], shape[1]});
-  }
-  return matrices;
 }
 
 at::TensorOptions options_of_losses(const model::Materials& materials) {
@@ -67,13 +58,13 @@ std::unique_ptr<model::Builder> builder_for(const comm::Group& tensor_ranks,
 }  // namespace
 
 ParallelModel::ParallelModel(const config::RunConfig& config,
-                             Ranks& ranks,
+                             const Ranks& ranks,
                              const model::Materials& materials)
     : config_(config),
       materials_(materials),
       ranks_(ranks),
       losses_(ranks.along(kLossAxes)),
-      norms_(ranks.along(weight_axes(config.parallel))),
+      norms_(ranks.along(plan::weight_axes(config.parallel))),
       pipeline_ranks_(ranks.along(Axis::kPp)),
       tensor_ranks_(ranks.along(Axis::kTp)),
       builder_(builder_for(tensor_ranks_,
@@ -82,12 +73,7 @@ ParallelModel::ParallelModel(const config::RunConfig& config,
   const std::vector<plan::Stage> stages =
       plan::cut_into_stages(config.model.layers, ranks_in_row * config.parallel.chunks);
   for (int chunk = 0; chunk < config.parallel.chunks; ++chunk) {
-    const plan::Stage& stage =
-        stages[static_cast<size_t>(chunk * ranks_in_row + pipeline_ranks_.rank())];
-    add_stage({.first_block = stage.first_block,
-               .blocks = stage.blocks,
-               .embedding = stage.embedding,
-               .head = stage.head});
+    add_stage(stages[static_cast<size_t>(chunk * ranks_in_row + pipeline_ranks_.rank())]);
   }
 }
 
@@ -97,27 +83,25 @@ bool ParallelModel::tied_over_stages() const {
   return config_.model.tied && pipeline_ranks_.size() > 1;
 }
 
-void ParallelModel::add_stage(const model::Part& part) {
-  decoders_.push_back(std::make_unique<model::Decoder>(config_.model, *builder_, part));
+void ParallelModel::add_stage(const plan::Stage& stage) {
+  decoders_.push_back(std::make_unique<model::Decoder>(config_.model, *builder_,
+                                                       model::Part{.first_block = stage.first_block,
+                                                                   .blocks = stage.blocks,
+                                                                   .embedding = stage.embedding,
+                                                                   .head = stage.head}));
   model::Decoder& decoder = *decoders_.back();
   decoder.make_tables(materials_);
-  std::vector<plan::UnitSize> sizes;
-  for (const auto& unit : decoder.units())
-    sizes.push_back({unit->kind(), unit->weights().elements()});
-  const bool tied_here = config_.model.tied && part.embedding && part.head;
-  const auto groups = plan::group_units(sizes, config_.parallel, tied_here);
   const DataRanks data{ranks_.along(plan::shard_axes(config_.parallel)),
                        ranks_.along(plan::replica_axes(config_.parallel))};
+  const plan::StageWork planned = plan::stage_work(
+      config_, stage, {tensor_ranks_.size(), tensor_ranks_.rank()}, data.shards.size());
+  std::vector<std::vector<size_t>> groups;
   std::vector<std::unique_ptr<UnitGroup>> tensors;
-  for (const std::vector<size_t>& members : groups) {
+  for (const plan::GroupWork& group : planned.groups) {
     std::vector<model::UnitWeights*> units;
-    std::vector<UnitKind> kinds;
-    for (const size_t member : members) {
-      units.push_back(&decoder.units()[member]->weights());
-      kinds.push_back(decoder.units()[member]->kind());
-    }
-    tensors.push_back(std::make_unique<UnitGroup>(
-        units, data, plan::sharding_policy(config_, kinds, data.shards.size()), materials_));
+    for (const size_t member : group.units) units.push_back(&decoder.units()[member]->weights());
+    tensors.push_back(std::make_unique<UnitGroup>(units, data, group.policy, materials_));
+    groups.push_back(group.units);
   }
   stages_.push_back(std::make_unique<Stage>(
       decoder, groups, std::move(tensors),
@@ -268,32 +252,40 @@ std::vector<HeldPiece> ParallelModel::pieces() const {
   return held;
 }
 
-std::vector<optim::FlatUnit> ParallelModel::flat_units() const {
-  std::vector<optim::FlatUnit> flat;
-  for (const auto& stage : stages_) {
-    for (const auto& group : stage->groups()) {
-      if (group->shard().numel() == 0) continue;
-      flat.push_back(
-          {.name = group->name(),
-           .weight = group->shard(),
-           .gradient = group->shard_gradient(),
-           .ranges = ranges_of(
-               *group, [&](const model::WeightSpec& spec) { return counts_in_norm(spec, *stage); }),
-           .matrices = matrices_of(*group)});
+optim::Trainable ParallelModel::trainable() const {
+  optim::Trainable trainable;
+  WholeMatrices::UnitOf unit_of;
+  for (size_t chunk = 0; chunk < stages_.size(); ++chunk) {
+    const Stage& stage = *stages_[chunk];
+    for (size_t i = 0; i < stage.groups().size(); ++i) {
+      const UnitGroup& group = *stage.groups()[i];
+      if (group.shard().numel() == 0) continue;
+      unit_of[{chunk, i}] = trainable.units.size();
+      trainable.units.push_back({.name = group.name(),
+                                 .weight = group.shard(),
+                                 .gradient = group.shard_gradient(),
+                                 .ranges = ranges_of(group, [&](const model::WeightSpec& spec) {
+                                   return counts_in_norm(spec, stage);
+                                 })});
     }
   }
-  return flat;
-}
-
-optim::SumOverRanks ParallelModel::sum_over_ranks() const {
-  return [norms = norms_](const at::Tensor& inout) mutable {
+  trainable.sum_over_ranks = [norms = norms_](const at::Tensor& inout) mutable {
     norms.all_reduce(inout, comm::Reduce::kSum, "norm of all gradients").wait();
   };
+  if (config_.optimizer.kind == config::OptimizerKind::kMuon) {
+    trainable.for_each_matrix =
+        [matrices = WholeMatrices(ranks_.along(plan::matrix_axes(config_.parallel)),
+                                  plan::matrix_rounds(config_, ranks_.mesh(), ranks_.rank()),
+                                  std::move(unit_of))](optim::MatrixUpdate& update) mutable {
+          matrices.for_each(update);
+        };
+  }
+  return trainable;
 }
 
-void ParallelModel::open() {
+void ParallelModel::settle() {
   for (const auto& stage : stages_) {
-    for (const auto& group : stage->groups()) group->open();
+    for (const auto& group : stage->groups()) group->settle();
   }
 }
 

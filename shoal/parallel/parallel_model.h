@@ -2,7 +2,7 @@
 // together.
 //
 //   ParallelModel model(config, ranks, materials);
-//   optim::Optimizer optimizer(config.optimizer, model.flat_units(), model.sum_over_ranks());
+//   optim::Optimizer optimizer(config.optimizer, model.trainable());
 //   const at::Tensor loss = model.forward_backward(passes);     // gradients are complete on all ranks
 //   optimizer.step(lr, loss);
 //   model.changed();
@@ -22,6 +22,7 @@
 #include "shoal/parallel/pipeline.h"
 #include "shoal/parallel/ranks.h"
 #include "shoal/parallel/stage.h"
+#include "shoal/plan/stages.h"
 
 namespace shoal::parallel {
 
@@ -35,7 +36,9 @@ struct HeldPiece {
 class ParallelModel {
  public:
   // `config.model.vocab_size` is given, and the layout has been checked. `ranks` outlives the model.
-  ParallelModel(const config::RunConfig& config, Ranks& ranks, const model::Materials& materials);
+  ParallelModel(const config::RunConfig& config,
+                const Ranks& ranks,
+                const model::Materials& materials);
   ~ParallelModel();
 
   // The gradients of a step, and its loss, of all ranks. The passes are this rank's micro-batches, as many
@@ -52,22 +55,20 @@ class ParallelModel {
 
   [[nodiscard]] std::vector<HeldPiece> pieces() const;
 
-  // What the optimizer works on, and how it learns the norm of all gradients.
-  [[nodiscard]] std::vector<optim::FlatUnit> flat_units() const;
-  [[nodiscard]] optim::SumOverRanks sum_over_ranks() const;
-  // The optimizer has changed the weights.
+  // What the optimizer works on, and with whom.
+  [[nodiscard]] optim::Trainable trainable() const;
+  // Before weights are set from outside, in the shards of stages()'s groups: nothing is sent of them any more.
+  void settle();
+  // The optimizer has changed the weights, or somebody else has.
   void changed();
 
-  // Makes all weights of this rank's units whole until the next step: to sample from them, or to set
-  // them. Collective.
-  void open();
-
+  [[nodiscard]] c10::Device device() const { return materials_.device; }
   // Any part of the decoder: for positions and the config.
   [[nodiscard]] const model::Decoder& decoder() const { return *decoders_.front(); }
   [[nodiscard]] const std::vector<std::unique_ptr<Stage>>& stages() const { return stages_; }
 
  private:
-  void add_stage(const model::Part& part);
+  void add_stage(const plan::Stage& stage);
   void make_pipeline(size_t micro_batches);
   // One for passes without a backward: any will do.
   void make_any_pipeline();
@@ -84,7 +85,7 @@ class ParallelModel {
 
   const config::RunConfig config_;
   const model::Materials materials_;
-  Ranks& ranks_;
+  const Ranks& ranks_;
   comm::Group losses_;
   comm::Group norms_;
   comm::Group pipeline_ranks_;

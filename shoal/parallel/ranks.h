@@ -1,18 +1,16 @@
 // ranks.h -- this rank's place in a layout, and the groups it talks to.
 //
-//   Ranks ranks(world, plan::mesh_of(config.parallel, world.size()));
+//   Ranks ranks(world, config);
 //   ranks.along({plan::Axis::kTp}).all_reduce(...);
 //
-// Axes of size 1 do not matter, so a layout has only as many communicators as it has different groups.
-// Every rank asks for the same axes in the same order: the first time makes the group, together.
+// The one owner of a layout's groups: all of them are made at once, and nobody is let in after. Which there are is
+// plan/sharding.h's to say.
 #pragma once
 
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "shoal/comm/group.h"
+#include "shoal/comm/mesh_groups.h"
 #include "shoal/comm/world.h"
+#include "shoal/config/run_config.h"
 #include "shoal/plan/mesh.h"
 #include "shoal/plan/sharding.h"
 
@@ -20,30 +18,27 @@ namespace shoal::parallel {
 
 class Ranks {
  public:
-  // A mesh of all ranks of the world.
-  Ranks(comm::World& world, plan::Mesh mesh);
-  // Each rank of the world by itself, as if it were the only one.
+  // The layout of a config on all ranks of the world. Collective.
+  Ranks(comm::World& world, const config::RunConfig& config);
+  // Each rank of the world by itself, as if it were the only one. Collective.
   static Ranks alone(comm::World& world);
 
-  [[nodiscard]] const plan::Mesh& mesh() const { return mesh_; }
-  [[nodiscard]] int size(plan::AxisSet axes) const { return mesh_.size(axes); }
+  [[nodiscard]] const plan::Mesh& mesh() const { return groups_.mesh(); }
+  [[nodiscard]] int rank() const { return rank_; }  // of the mesh
+  [[nodiscard]] int size(plan::AxisSet axes) const { return mesh().size(axes); }
   // Where this rank stands along these axes.
-  [[nodiscard]] int position(plan::AxisSet axes) const { return mesh_.position(rank_, axes); }
+  [[nodiscard]] int position(plan::AxisSet axes) const { return mesh().position(rank_, axes); }
 
-  comm::Group along(plan::AxisSet axes);
+  [[nodiscard]] comm::Group along(plan::AxisSet axes) const { return groups_.along(axes); }
 
  private:
-  Ranks(comm::World& world, plan::Mesh mesh, int rank);
+  Ranks(comm::MeshGroups groups, int rank) : groups_(std::move(groups)), rank_(rank) {}
 
-  comm::World& world_;
-  plan::Mesh mesh_;
+  comm::MeshGroups groups_;
   int rank_;
-  int first_;  // of the mesh, in the world
-  std::vector<std::pair<plan::AxisSet, comm::Group>> groups_;
 };
 
 using plan::kDataAxes;
-// Those whose ranks have another share of a step's loss.
-constexpr plan::AxisSet kLossAxes = kDataAxes.with(plan::Axis::kPp);
+using plan::kLossAxes;
 
 }  // namespace shoal::parallel

@@ -72,14 +72,13 @@ class SplitCrossEntropy {
  public:
   SplitCrossEntropy(Weight weight, comm::Group group) : weight_(weight), group_(std::move(group)) {}
 
-  at::Tensor operator()(const at::Tensor& scores,
-                        const at::Tensor& classes,
-                        const at::Tensor& counted,
-                        bool gradient) {
-    const Located targets = located(classes, weight_);
-    const RowStatistics all = agreed(own_statistics(scores, targets));
-    const at::Tensor counts = counted.defined() ? counted.to(all.sums) : at::ones_like(all.sums);
-    if (gradient) become_gradient(scores, targets, all, counts);
+  at::Tensor operator()(const model::ScoredRows& rows) {
+    const Located targets = located(rows.classes, weight_);
+    const RowStatistics all = agreed(own_statistics(rows.scores, targets));
+    const at::Tensor counts =
+        rows.counted.defined() ? rows.counted.to(all.sums) : at::ones_like(all.sums);
+    if (rows.gradient_scale.defined())
+      become_gradient(rows.scores, targets, all, counts * rows.gradient_scale);
     return (all.sums.log() - all.chosen).mul_(counts).sum();
   }
 

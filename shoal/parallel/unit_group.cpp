@@ -61,7 +61,7 @@ UnitGroup::UnitGroup(std::vector<model::UnitWeights*> units,
   }
   if (materials_.gradients)
     shard_gradient_ = at::zeros({elements_}, options.dtype(materials_.gradient_dtype));
-  if (policy_.keep_weights) changed();
+  if (policy_.keep_weights && materials_.new_values) changed();
 }
 
 UnitGroup::~UnitGroup() {
@@ -110,10 +110,15 @@ void UnitGroup::lend(const at::Tensor& whole) {
   }
 }
 
+void UnitGroup::settle() {
+  gathering_.wait();
+  gathering_ = comm::Pending();
+}
+
 void UnitGroup::changed() {
   if (alone() || elements_ == 0) return;
+  settle();
   if (!policy_.keep_weights) {  // what has been gathered is of old
-    gathering_.wait();
     close(Direction::kBackward);
     return;
   }
@@ -189,6 +194,8 @@ std::vector<Piece> UnitGroup::pieces() const {
     }
     unit_begin += unit->elements();
   }
+  std::sort(pieces.begin(), pieces.end(),
+            [](const Piece& a, const Piece& b) { return a.offset < b.offset; });
   return pieces;
 }
 

@@ -84,6 +84,7 @@ class UnitGroup {
   // ---- between steps ----
   [[nodiscard]] const at::Tensor& shard() const { return shard_; }
   [[nodiscard]] const at::Tensor& shard_gradient() const { return shard_gradient_; }
+  // In the order of the shard; between them is padding.
   [[nodiscard]] std::vector<Piece> pieces() const;
   // Which of the ranks this is that have the same shard.
   struct Copy {
@@ -94,7 +95,9 @@ class UnitGroup {
   [[nodiscard]] Copy copy() const {
     return {ranks_.replicas.rank(), ranks_.replicas.size(), elements_};
   }
-  // The optimizer has changed the shard.
+  // No gather is under way any more.
+  void settle();
+  // The shard is another than it was. To be called before anything above when weights were not made new.
   void changed();
 
  private:

@@ -25,10 +25,6 @@ int64_t shard_ranks(const ParallelConfig& parallel, int ranks) {
   return std::max<int64_t>(ranks / beside, 1);
 }
 
-bool divides_weights(const ParallelConfig& parallel, int ranks) {
-  return parallel.sharding != Sharding::kNoShard && shard_ranks(parallel, ranks) > 1;
-}
-
 void check_context(const ParallelConfig& parallel, Problems& found) {
   if (parallel.cp == 1) return;
   found.push_back({.where = "parallel.cp",
@@ -117,35 +113,6 @@ void check_order(const RunConfig& config, int64_t data_ranks, Problems& found) {
   }
 }
 
-void check_optimizer(const RunConfig& config, int ranks, Problems& found) {
-  if (config.optimizer.kind != config::OptimizerKind::kMuon) return;
-  const ParallelConfig& parallel = config.parallel;
-  if (divides_weights(parallel, ranks)) {
-    found.push_back(
-        {.where = "optimizer.kind",
-         .what = format("muon turns whole matrices, but {} over dp_shard = {} ranks cuts them",
-                        config::write_value(parallel.sharding), shard_ranks(parallel, ranks)),
-         .hint = "write `sharding: no_shard`, or `kind: adamw`"});
-  }
-  if (parallel.tp > 1) {
-    found.push_back(
-        {.where = "optimizer.kind",
-         .what = format("muon turns whole matrices, but tp = {} cuts them", parallel.tp),
-         .hint = "write `tp: 1`, or `kind: adamw`"});
-  }
-}
-
-// Gradients are added up in fp32; weights and activations go from rank to rank as they are.
-void check_precision(const RunConfig& config, int ranks, Problems& found) {
-  const ParallelConfig& parallel = config.parallel;
-  const bool sent = divides_weights(parallel, ranks) || parallel.tp > 1 || parallel.pp > 1;
-  if (config.train.precision != config::Precision::kFp16 || !sent) return;
-  found.push_back({.where = "train.precision",
-                   .what = "fp16 is not sent between ranks, but this layout divides weights or "
-                           "hands on activations",
-                   .hint = "write `precision: bf16`, or `sharding: no_shard` with tp and pp of 1"});
-}
-
 void check_batch(const RunConfig& config, int64_t data_ranks, Problems& found) {
   if (config.train.batch >= data_ranks) return;
   found.push_back(
@@ -167,8 +134,6 @@ Problems why_not(const RunConfig& config, int ranks) {
   check_stages(config, found);
   check_chunks(parallel, found);
   check_schedule(parallel, found);
-  check_optimizer(config, ranks, found);
-  check_precision(config, ranks, found);
   check_batch(config, data_ranks, found);
   const bool pipeline_is_wrong =
       std::any_of(found.begin(), found.end(),

@@ -1,7 +1,5 @@
 #include "shoal/plan/holdings.h"
 
-#include <algorithm>
-
 #include "shoal/core/even_parts.h"
 
 namespace shoal::plan {
@@ -23,17 +21,6 @@ Range own_range(const GroupWork& group, const Mesh& mesh, int rank, const RankWo
           shard + static_cast<int64_t>(even_part_begin(elements, copy + 1, copies))};
 }
 
-// In the order in which they lie in a unit's flat tensor: what decays stands first, for the optimizer.
-std::vector<const Parameter*> in_order(const UnitParameters& unit) {
-  std::vector<const Parameter*> weights;
-  for (const size_t dimensions : {size_t{2}, size_t{1}}) {
-    for (const Parameter& weight : unit.weights) {
-      if (weight.shape.size() == dimensions) weights.push_back(&weight);
-    }
-  }
-  return weights;
-}
-
 }  // namespace
 
 std::vector<Holding> written_holdings(const config::RunConfig& config,
@@ -46,18 +33,11 @@ std::vector<Holding> written_holdings(const config::RunConfig& config,
     const bool tied_copy = config.model.tied && !stage.stage.embedding;
     for (const GroupWork& group : stage.groups) {
       const Range own = own_range(group, mesh, rank, work);
-      int64_t unit_begin = 0;
-      for (const size_t unit : group.units) {
-        int64_t begin = unit_begin;
-        for (const Parameter* const weight : in_order(stage.units[unit])) {
-          const int64_t from = std::max(begin, own.begin);
-          const int64_t to = std::min(begin + weight->elements(), own.end);
-          const bool counts = (first_tensor_rank || !weight->parts.empty()) &&
-                              !(tied_copy && weight->name == kTiedMatrix);
-          if (counts && from < to) holdings.push_back({weight, from - begin, to - from});
-          begin += aligned(weight->elements());
-        }
-        unit_begin += stage.units[unit].elements();
+      for (const FlatPiece& piece : pieces_within(stage, group, own.begin, own.end)) {
+        const Parameter& weight = *piece.weight;
+        const bool counts = (first_tensor_rank || !weight.parts.empty()) &&
+                            !(tied_copy && weight.name == kTiedMatrix);
+        if (counts) holdings.push_back({&weight, piece.first, piece.count});
       }
     }
   }

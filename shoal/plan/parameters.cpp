@@ -158,6 +158,16 @@ int64_t UnitParameters::elements() const {
   return sum;
 }
 
+std::vector<const Parameter*> UnitParameters::in_flat_order() const {
+  std::vector<const Parameter*> ordered;
+  for (const size_t dimensions : {size_t{2}, size_t{1}}) {
+    for (const Parameter& weight : weights) {
+      if (weight.shape.size() == dimensions) ordered.push_back(&weight);
+    }
+  }
+  return ordered;
+}
+
 std::vector<UnitParameters> parameters_of(const ModelConfig& model,
                                           const Stage& stage,
                                           const TensorPlace& place) {

@@ -42,6 +42,8 @@ struct UnitParameters {
 
   // Of the rank's flat tensor, in which every weight begins at a multiple of kAlignment.
   [[nodiscard]] int64_t elements() const;
+  // As they lie there: what decays stands first, for the optimizer.
+  [[nodiscard]] std::vector<const Parameter*> in_flat_order() const;
 };
 
 // 64 bytes in the narrowest type: every weight begins where vector units like it.

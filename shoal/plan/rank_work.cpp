@@ -47,20 +47,21 @@ std::vector<int64_t> rows_of_passes(const config::TrainConfig& train, const Mesh
 }
 
 std::vector<GroupWork> groups_of(const RunConfig& config, const StageWork& stage, int shards) {
-  std::vector<UnitSize> sizes;
-  for (const UnitParameters& unit : stage.units) sizes.push_back({unit.kind, unit.elements()});
+  std::vector<UnitSize> whole;
+  for (const UnitParameters& unit : parameters_of(config.model, stage.stage))
+    whole.push_back({unit.kind, unit.elements()});
   const bool tied = config.model.tied && stage.stage.embedding && stage.stage.head;
   std::vector<GroupWork> groups;
-  for (std::vector<size_t>& units : group_units(sizes, config.parallel, tied)) {
+  for (std::vector<size_t>& units : group_units(whole, config.parallel, tied)) {
     GroupWork group;
     int64_t all = 0;
     // With one stage the backward pass begins where the forward pass ended.
     bool stays = false;
     std::vector<UnitKind> kinds;
     for (const size_t unit : units) {
-      all += sizes[unit].parameters;
-      kinds.push_back(sizes[unit].kind);
-      stays |= config.parallel.pp == 1 && unit + 1 == sizes.size();
+      all += stage.units[unit].elements();
+      kinds.push_back(stage.units[unit].kind);
+      stays |= config.parallel.pp == 1 && unit + 1 == stage.units.size();
     }
     group.units = std::move(units);
     group.shard = (all + shards - 1) / shards;
@@ -84,6 +85,34 @@ std::vector<Action> alternating(int micro_batches) {
 
 }  // namespace
 
+StageWork stage_work(const RunConfig& config,
+                     const Stage& stage,
+                     const TensorPlace& place,
+                     int shards) {
+  StageWork work{.stage = stage, .units = parameters_of(config.model, stage, place)};
+  work.groups = groups_of(config, work, shards);
+  return work;
+}
+
+std::vector<FlatPiece> pieces_within(const StageWork& stage,
+                                     const GroupWork& group,
+                                     int64_t begin,
+                                     int64_t end) {
+  std::vector<FlatPiece> pieces;
+  int64_t unit_begin = 0;
+  for (const size_t unit : group.units) {
+    int64_t weight_begin = unit_begin;
+    for (const Parameter* const weight : stage.units[unit].in_flat_order()) {
+      const int64_t from = std::max(weight_begin, begin);
+      const int64_t to = std::min(weight_begin + weight->elements(), end);
+      if (from < to) pieces.push_back({weight, from - weight_begin, to - from, from});
+      weight_begin += aligned(weight->elements());
+    }
+    unit_begin += stage.units[unit].elements();
+  }
+  return pieces;
+}
+
 RankWork work_of(const RunConfig& config, const Mesh& mesh, int rank) {
   const ParallelConfig& parallel = config.parallel;
   if (parallel.cp > 1)
@@ -103,11 +132,9 @@ RankWork work_of(const RunConfig& config, const Mesh& mesh, int rank) {
       cut_into_stages(config.model.layers, parallel.pp * parallel.chunks);
   for (int chunk = 0; chunk < parallel.chunks; ++chunk) {
     const int number = chunk * parallel.pp + place;
-    StageWork stage{.stage = stages[static_cast<size_t>(number)]};
-    stage.units = parameters_of(config.model, stage.stage,
-                                {.ranks = parallel.tp, .rank = mesh.position(rank, Axis::kTp)});
-    stage.groups = groups_of(config, stage, mesh.size(work.shards));
-    work.stages.push_back(std::move(stage));
+    work.stages.push_back(stage_work(config, stages[static_cast<size_t>(number)],
+                                     {.ranks = parallel.tp, .rank = mesh.position(rank, Axis::kTp)},
+                                     mesh.size(work.shards)));
   }
   return work;
 }

@@ -53,6 +53,28 @@ struct RankWork {
   [[nodiscard]] int64_t micro_batches() const { return static_cast<int64_t>(rows.size()); }
 };
 
+// A stage as a tensor-parallel place has it, divided among so many shards. Which units are a group is the same at every
+// place: they have to add up in the same order.
+StageWork stage_work(const config::RunConfig& config,
+                     const Stage& stage,
+                     const TensorPlace& place,
+                     int shards);
+
+// Elements of a weight, and where they lie in the flat tensor of its group.
+struct FlatPiece {
+  const Parameter* weight = nullptr;
+  int64_t first = 0;  // element of what the place has of the weight
+  int64_t count = 0;
+  int64_t begin = 0;  // in the flat tensor
+};
+
+// What elements [begin, end) of a group's flat tensor hold, in their order; between weights is padding. Valid as long as
+// `stage`, whose group it is.
+std::vector<FlatPiece> pieces_within(const StageWork& stage,
+                                     const GroupWork& group,
+                                     int64_t begin,
+                                     int64_t end);
+
 // `config` is checked for the ranks of the mesh, and model.vocab_size is given.
 RankWork work_of(const config::RunConfig& config, const Mesh& mesh, int rank);
 

@@ -17,6 +17,26 @@ AxisSet replica_axes(const ParallelConfig& parallel) {
   return parallel.sharding == Sharding::kNoShard ? kDataAxes : AxisSet(Axis::kDpReplicate);
 }
 
+AxisSet weight_axes(const ParallelConfig& parallel) {
+  return shard_axes(parallel).with(Axis::kPp).with(Axis::kTp);
+}
+
+AxisSet matrix_axes(const ParallelConfig& parallel) { return shard_axes(parallel).with(Axis::kTp); }
+
+std::vector<AxisSet> group_axes(const config::RunConfig& config) {
+  const ParallelConfig& parallel = config.parallel;
+  std::vector<AxisSet> axes = {AxisSet(),
+                               Axis::kTp,
+                               Axis::kPp,
+                               shard_axes(parallel),
+                               replica_axes(parallel),
+                               kDataAxes,
+                               kLossAxes,
+                               weight_axes(parallel)};
+  if (config.optimizer.kind == config::OptimizerKind::kMuon) axes.push_back(matrix_axes(parallel));
+  return axes;
+}
+
 ShardingPolicy sharding_policy(const config::RunConfig& config,
                                const std::vector<UnitKind>& units,
                                int shards) {

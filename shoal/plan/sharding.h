@@ -11,11 +11,21 @@ namespace shoal::plan {
 
 // Axes whose ranks have other samples.
 constexpr AxisSet kDataAxes = {Axis::kDpReplicate, Axis::kDpShard};
+// Axes whose ranks have another share of a step's loss.
+constexpr AxisSet kLossAxes = kDataAxes.with(Axis::kPp);
 
 // Axes whose ranks have other shards of the same weights.
 AxisSet shard_axes(const config::ParallelConfig& parallel);
 // Axes whose ranks have the same weights, or shards of them, and other samples.
 AxisSet replica_axes(const config::ParallelConfig& parallel);
+
+// Axes whose ranks have other weights, or other shards of them.
+AxisSet weight_axes(const config::ParallelConfig& parallel);
+// Axes whose ranks hold parts of the same matrices.
+AxisSet matrix_axes(const config::ParallelConfig& parallel);
+
+// Every group that ranks of a layout talk in, in the order in which they are made.
+std::vector<AxisSet> group_axes(const config::RunConfig& config);
 
 // Of the weights and gradients of some units.
 struct ShardingPolicy {

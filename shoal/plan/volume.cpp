@@ -8,6 +8,7 @@
 #include "shoal/core/error.h"
 #include "shoal/plan/rank_work.h"
 #include "shoal/plan/tensor_split.h"
+#include "shoal/plan/whole_matrices.h"
 
 namespace shoal::plan {
 namespace {
@@ -30,7 +31,8 @@ constexpr std::array<std::string_view, kNumTraffics> kTrafficNames = {"weights",
                                                                       "activation gradients",
                                                                       "targets",
                                                                       "loss",
-                                                                      "norm"};
+                                                                      "norm",
+                                                                      "matrices"};
 
 constexpr std::array<std::string_view, 5> kExchangeNames = {"all_gather", "reduce_scatter",
                                                             "all_reduce", "send", "recv"};
@@ -40,6 +42,7 @@ class Counter {
   Counter(const RunConfig& config, const Mesh& mesh, int rank)
       : config_(config),
         mesh_(mesh),
+        rank_(rank),
         work_(work_of(config, mesh, rank)),
         tp_(mesh.size(Axis::kTp)) {}
 
@@ -50,6 +53,7 @@ class Counter {
       for (const int64_t rows : work_.rows) count_pass(stage, rows);
     }
     count_scalars();
+    if (config_.optimizer.kind == config::OptimizerKind::kMuon) count_matrices();
     std::vector<Volume> volumes;
     for (const auto& [key, volume] : volumes_) volumes.push_back(volume);
     return volumes;
@@ -164,16 +168,34 @@ class Counter {
   // ---- one number of each rank ----
 
   void count_scalars() {
-    const AxisSet cut = {Axis::kPp, Axis::kTp};
-    const bool sharded = work_.shards != AxisSet();
     add(Traffic::kTargets, Exchange::kAllReduce, kDataAxes, 1, sizeof(int64_t));
-    add(Traffic::kLoss, Exchange::kAllReduce, kDataAxes.with(Axis::kPp), 1, work_.bytes.wide);
-    add(Traffic::kNorm, Exchange::kAllReduce, sharded ? cut.with(Axis::kDpShard) : cut, 1,
+    add(Traffic::kLoss, Exchange::kAllReduce, kLossAxes, 1, work_.bytes.wide);
+    add(Traffic::kNorm, Exchange::kAllReduce, weight_axes(config_.parallel), 1,
         work_.bytes.gradient);
+  }
+
+  // ---- matrices that are made whole ----
+
+  // Every part goes to the rank that turns its matrix, and back.
+  void count_matrices() {
+    const AxisSet axes = matrix_axes(config_.parallel);
+    const int self = mesh_.position(rank_, axes);
+    for (const MatrixRound& round : matrix_rounds(config_, mesh_, rank_)) {
+      for (size_t owner = 0; owner < round.size(); ++owner) {
+        for (const MatrixPart& part : round[owner].parts) {
+          const bool mine = part.rank == self;
+          if (mine == (static_cast<int>(owner) == self)) continue;
+          const int64_t bytes = part.count * work_.bytes.gradient;
+          add(Traffic::kMatrices, Exchange::kSend, axes, 1, bytes);
+          add(Traffic::kMatrices, Exchange::kReceive, axes, 1, bytes);
+        }
+      }
+    }
   }
 
   const RunConfig& config_;
   const Mesh& mesh_;
+  int rank_;
   RankWork work_;
   int tp_;
   std::map<std::tuple<Traffic, Exchange>, Volume> volumes_;

@@ -34,10 +34,11 @@ enum class Traffic : uint8_t {
   kActivationGradients,  // back
   kTargets,              // that count in the step
   kLoss,
-  kNorm,  // of all gradients
+  kNorm,      // of all gradients
+  kMatrices,  // parts of matrices that muon turns, and what they became
 };
 
-constexpr int kNumTraffics = 15;
+constexpr int kNumTraffics = 16;
 
 std::string_view traffic_name(Traffic traffic);  // "weights", "gradients over copies", ...
 

@@ -22,7 +22,7 @@ void Batch::share_step_of(int64_t targets_of_step) {
     pass.targets->scale = 1.0 / static_cast<double>(std::max<int64_t>(targets_of_step, 1));
 }
 
-int64_t targets_of_step(const Batch& batch, parallel::Ranks& ranks) {
+int64_t targets_of_step(const Batch& batch, const parallel::Ranks& ranks) {
   const at::Tensor targets = at::full({1}, batch.targets, at::kLong);
   ranks.along(parallel::kDataAxes)
       .all_reduce(targets, comm::Reduce::kSum, "targets of the step")

@@ -29,7 +29,7 @@ struct BatchOptions {
 using plan::passes_of_step;
 
 // Of all ranks' batches together. Collective.
-int64_t targets_of_step(const Batch& batch, parallel::Ranks& ranks);
+int64_t targets_of_step(const Batch& batch, const parallel::Ranks& ranks);
 
 // A step of this batch alone. With more passes than rows some have a row whose targets do not count: ranks
 // that work together need the same number of passes.

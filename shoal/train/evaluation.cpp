@@ -5,23 +5,23 @@
 namespace shoal::train {
 
 double evaluate(parallel::ParallelModel& model,
-                parallel::Ranks& ranks,
+                const parallel::Ranks& ranks,
                 const std::shared_ptr<const data::SampleStream>& stream,
                 const EvaluationOptions& options) {
   const int data_ranks = ranks.size(parallel::kDataAxes);
-  const int64_t rows = std::max<int64_t>(options.batch, data_ranks);
   feed::Feed feed(stream,
-                  {.global_batch = static_cast<uint64_t>(rows),
+                  {.global_batch = static_cast<uint64_t>(options.batch),
                    .rank = ranks.position(parallel::kDataAxes),
                    .world_size = data_ranks},
                   {.device = options.device});
   double sum = 0;
   int64_t targets = 0;
   for (int64_t i = 0; i < options.batches; ++i) {
-    Batch batch = batch_of(feed.next(), model.decoder(),
-                           {.passes = passes_of_step(rows, data_ranks, options.micro_batch),
-                            .separate_documents = options.separate_documents,
-                            .training = false});
+    Batch batch =
+        batch_of(feed.next(), model.decoder(),
+                 {.passes = passes_of_step(options.batch, data_ranks, options.micro_batch),
+                  .separate_documents = options.separate_documents,
+                  .training = false});
     const int64_t counted = targets_of_step(batch, ranks);
     batch.share_step_of(counted);
     sum += model.evaluate(batch.passes).item<double>() * static_cast<double>(counted);

@@ -13,15 +13,16 @@ namespace shoal::train {
 
 struct EvaluationOptions {
   int64_t batches = 20;
-  int64_t batch = 16;  // sequences, of all ranks
+  int64_t batch = 16;  // sequences of all ranks; at least as many as data-parallel ranks
   std::optional<int64_t> micro_batch = std::nullopt;
   bool separate_documents = true;
   c10::Device device = c10::Device(c10::kCPU);
 };
 
-// Mean over the targets of the first samples of `stream`: the same ones each time. Collective.
+// Mean over the targets of the first batches * batch samples of `stream`: the same ones each time and on every layout.
+// Collective.
 double evaluate(parallel::ParallelModel& model,
-                parallel::Ranks& ranks,
+                const parallel::Ranks& ranks,
                 const std::shared_ptr<const data::SampleStream>& stream,
                 const EvaluationOptions& options);
 

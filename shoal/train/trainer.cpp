@@ -26,11 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A text is made by one rank, from all weights.
-bool can_sample(const parallel::Ranks& ranks) {
-  return ranks.size({plan::Axis::kPp, plan::Axis::kTp}) == 1;
-}
-
 // A number that a checkpoint's values hold as text.
 int64_t number_in(const checkpoint::Described& checkpoint, const std::string& key) {
   const auto found = checkpoint.values.find(key);
@@ -44,15 +39,8 @@ int64_t number_in(const checkpoint::Described& checkpoint, const std::string& ke
   return number;
 }
 
-}  // namespace
-
-std::shared_ptr<const data::SampleStream> open_stream(const config::RunConfig& config,
-                                                      data::Split split) {
+data::StreamOptions stream_options(const config::RunConfig& config, data::Split split) {
   const config::DataConfig& data = config.data;
-  if (data.sources.empty())
-    throw UsageError(
-        "data.sources is empty: name a directory that `shoal prepare` made, such as "
-        "--set data.sources=[tokens]");
   data::StreamOptions options{
       .split = split,
       .sequence_length = static_cast<uint32_t>(config.model.context),
@@ -64,6 +52,29 @@ std::shared_ptr<const data::SampleStream> open_stream(const config::RunConfig& c
       .window_shards = data.window_shards};
   for (size_t i = 0; i < data.sources.size(); ++i)
     options.sources.push_back({data.sources[i], data.weights.empty() ? 1.0 : data.weights[i]});
+  return options;
+}
+
+}  // namespace
+
+std::shared_ptr<const data::SampleStream> open_training(const config::RunConfig& config) {
+  if (config.data.sources.empty())
+    throw UsageError(
+        "data.sources is empty: name a directory that `shoal prepare` made, such as "
+        "--set data.sources=[tokens]");
+  return std::make_shared<data::SampleStream>(stream_options(config, data::Split::kTrain));
+}
+
+std::shared_ptr<const data::SampleStream> open_validation(const config::RunConfig& config) {
+  data::StreamOptions options = stream_options(config, data::Split::kValidation);
+  std::erase_if(options.sources, [&](const data::WeightedDirectory& source) {
+    return !data::has_samples(data::read_manifest(source.directory),
+                              {.directory = source.directory,
+                               .split = options.split,
+                               .sequence_length = options.sequence_length,
+                               .packing = options.packing});
+  });
+  if (options.sources.empty()) return nullptr;
   return std::make_shared<data::SampleStream>(options);
 }
 
@@ -75,15 +86,13 @@ Trainer::Trainer(config::RunConfig config, fs::path directory, comm::World& worl
       hooks_(std::move(hooks)),
       device_(device_of(config_.train.device)),
       world_(world),
-      ranks_(world, plan::mesh_of(config_.parallel, world.size())),
+      ranks_(world, config_),
       saver_(world, checkpoints_) {
   const std::string& from = config_.train.init_from;
   const bool foreign = from != config::kFromScratch && from != config::kFromResume;
   if (foreign) config_.model = checkpoint::read_hugging_face_config(from).config;
-  stream_ = open_stream(config_, data::Split::kTrain);
-  if (stream_->source(0).manifest().validation.tokens >
-      static_cast<uint64_t>(config_.model.context))
-    validation_ = open_stream(config_, data::Split::kValidation);
+  stream_ = open_training(config_);
+  validation_ = open_validation(config_);
   const int64_t vocabulary = stream_->layout().vocab_size;
   if (!config_.model.vocab_size) config_.model.vocab_size = vocabulary;
   if (*config_.model.vocab_size < vocabulary)
@@ -98,9 +107,8 @@ Trainer::Trainer(config::RunConfig config, fs::path directory, comm::World& worl
   model::Materials materials = materials_of(config_.train.precision, device_, config_.run.seed);
   materials.new_values = !foreign && !resuming;
   model_ = std::make_unique<parallel::ParallelModel>(config_, ranks_, materials);
-  if (foreign) checkpoint::load_hugging_face(from, *model_);
-  optimizer_ = std::make_unique<optim::Optimizer>(config_.optimizer, model_->flat_units(),
-                                                  model_->sum_over_ranks());
+  optimizer_ = std::make_unique<optim::Optimizer>(config_.optimizer, model_->trainable());
+  if (foreign) checkpoint::load_hugging_face(from, *model_, *optimizer_);
   if (config_.train.precision == config::Precision::kFp16)
     scaler_ = std::make_unique<optim::GradientScaler>(at::TensorOptions().device(device_));
   best_ = best_so_far();
@@ -119,6 +127,7 @@ std::optional<double> Trainer::best_so_far() {
   std::optional<state::BestCheckpoint> best;
   checkpoint::together(world_, "the best loss so far", [&] {
     if (writes()) best = state::best(checkpoints_);
+    if (best && !std::isfinite(best->value)) best.reset();
   });
   const at::Tensor told = at::tensor({best ? 1.0 : 0.0, best ? best->value : 0.0}, at::kDouble);
   world_.control().broadcast(told, 0, "the best loss so far");
@@ -127,7 +136,7 @@ std::optional<double> Trainer::best_so_far() {
 }
 
 void Trainer::resume() {
-  model_->open();
+  model_->settle();
   const checkpoint::Described from = checkpoint::resume_newest(
       checkpoints_, training_state(), [&](const checkpoint::Described& found) {
         for (const char* key : {"tokens", "skipped", "next_sample"}) (void)number_in(found, key);
@@ -174,9 +183,9 @@ Trainer::StepFigures Trainer::take_step() {
   if (scaler_) scaler_->update(update.skipped);
   figures.loss = loss.item<double>();
   figures.norm = update.gradient_norm.item<double>();
-  skipped_ += update.skipped.item<float>() > 0 ? 1 : 0;
   figures.tokens = config_.train.batch * config_.model.context;
   ++step_;
+  note_skipped(update.skipped.item<float>() > 0);
   tokens_ += figures.tokens;
   figures.dt = seconds_since(began);
   return figures;
@@ -223,7 +232,7 @@ double Trainer::evaluate_once() {
         "the data has no validation split as long as a sequence: prepare it with --validation");
   return evaluate(*model_, ranks_, validation_,
                   {.batches = config_.train.eval_batches,
-                   .batch = config_.train.micro_batch.value_or(config_.train.batch),
+                   .batch = config_.train.batch,
                    .micro_batch = config_.train.micro_batch,
                    .separate_documents = config_.data.separate_documents,
                    .device = device_});
@@ -235,9 +244,9 @@ void Trainer::evaluate_into(metrics::Record& record, metrics::Sinks& sinks) {
     record.val_loss = evaluate_once();
     record.perplexity = std::exp(*record.val_loss);
   }
-  if (!hooks_.sample || !can_sample(ranks_)) return;
-  model_->open();
-  if (writes()) sinks.text(step_, "sample", hooks_.sample(model_->decoder()));
+  if (!hooks_.sample) return;
+  const std::string text = hooks_.sample(*model_);
+  if (writes()) sinks.text(step_, "sample", text);
 }
 
 // What became of it matters less than the save to come.
@@ -268,18 +277,24 @@ bool Trainer::save(metrics::Sinks& sinks, std::optional<double> best, bool wait)
          {"tokenizer", stream_->layout().tokenizer},
          {"layout", ranks_.mesh().describe()},
          {"config", config::to_yaml(config_)}},
-        [root = checkpoints_,
-         retention = state::Retention{.keep = static_cast<size_t>(config_.train.keep),
-                                      .every = static_cast<uint64_t>(config_.train.keep_every),
-                                      .newest = static_cast<uint64_t>(step_)},
-         best](const checkpoint::SavedCheckpoint& saved) {
-          if (best) state::mark_best(root, saved.step, *best);
-          state::prune(root, retention);
-          log::info(
-              "step {} is saved: the loop stood still for {:.3f} s, {} were written in {:.2f} s",
-              saved.step, saved.copy_seconds, format_bytes(static_cast<int64_t>(saved.bytes)),
-              saved.write_seconds);
-        });
+        {.before =
+             [this] {
+               if (!hooks_.owns_run_now()) throw DataError("another job has taken this run over");
+             },
+         .after =
+             [root = checkpoints_,
+              retention = state::Retention{.keep = static_cast<size_t>(config_.train.keep),
+                                           .every = static_cast<uint64_t>(config_.train.keep_every),
+                                           .newest = static_cast<uint64_t>(step_)},
+              best](const checkpoint::SavedCheckpoint& saved) {
+               if (best) state::mark_best(root, saved.step, *best);
+               state::prune(root, retention);
+               log::info(
+                   "step {} is saved: the loop stood still for {:.3f} s, {} were written in {:.2f} "
+                   "s",
+                   saved.step, saved.copy_seconds, format_bytes(static_cast<int64_t>(saved.bytes)),
+                   saved.write_seconds);
+             }});
     if (wait || !config_.train.background_save) saver_.finish();
   } catch (const DataError& error) {
     if (wait) throw;
@@ -290,17 +305,41 @@ bool Trainer::save(metrics::Sinks& sinks, std::optional<double> best, bool wait)
 }
 
 bool Trainer::agree_after_step(metrics::Record& record) {
+  bool stop = false;
+  if (told_.defined()) {
+    telling_.wait();
+    const auto* const agreed = told_.const_data_ptr<double>();
+    if (agreed[4] > 0)
+      throw UsageError(format(
+          "after step {}: another job has taken this run over, and nothing more is saved", step_));
+    stop = agreed[0] > 0;
+    record.memory_bytes = std::max(*record.memory_bytes, static_cast<int64_t>(agreed[1]));
+    if (told_phase_ == saver_.phases() &&
+        !saver_.advance({.busy = agreed[2] > 0, .failed = agreed[3] > 0}))
+      best_ = best_before_;  // the best one is not there
+  }
   const checkpoint::SaveStatus save = saver_.status();
-  const at::Tensor figures =
-      at::tensor({hooks_.stop() ? 1.0 : 0.0, static_cast<double>(*record.memory_bytes),
-                  save.busy ? 1.0 : 0.0, save.failed ? 1.0 : 0.0},
-                 at::kDouble);
-  world_.control().all_reduce(figures, comm::Reduce::kMax, "whether to stop, and peak memory");
-  const auto* const agreed = figures.const_data_ptr<double>();
-  record.memory_bytes = static_cast<int64_t>(agreed[1]);
-  if (!saver_.advance({.busy = agreed[2] > 0, .failed = agreed[3] > 0}))
-    best_ = best_before_;  // the best one is not there
-  return agreed[0] > 0;
+  told_ = at::tensor(
+      {hooks_.stop() ? 1.0 : 0.0, static_cast<double>(*record.memory_bytes), save.busy ? 1.0 : 0.0,
+       save.failed ? 1.0 : 0.0, writes() && !hooks_.owns_run() ? 1.0 : 0.0},
+      at::kDouble);
+  told_phase_ = saver_.phases();
+  telling_ = world_.control().all_reduce_later(told_, comm::Reduce::kMax,
+                                               "whether to stop, and peak memory");
+  return stop;
+}
+
+void Trainer::note_skipped(bool skipped) {
+  skipped_ += skipped ? 1 : 0;
+  skipped_in_a_row_ = skipped ? skipped_in_a_row_ + 1 : 0;
+  const int64_t limit = config_.optimizer.skip_limit;
+  if (limit > 0 && skipped_in_a_row_ >= limit)
+    throw Error(ExitCode::kReplayAsked,
+                format("the last {} steps up to {} were skipped, because their losses or gradients "
+                       "are not finite, or spikes: the weights have not moved since; lower "
+                       "optimizer.lr, go on from an earlier checkpoint, or raise "
+                       "optimizer.skip_limit",
+                       limit, step_));
 }
 
 End Trainer::run(metrics::Sinks& sinks) {
@@ -326,13 +365,16 @@ End Trainer::run(metrics::Sinks& sinks) {
         config_.train.eval_every > 0 && !stopped && (due(config_.train.eval_every) || last);
     if (evaluating) evaluate_into(record, sinks);
     sinks.write(record);
-    const bool best = record.val_loss && (!best_ || *record.val_loss < *best_);
+    // Every comparison with a NaN is false: one that came first would stay the best.
+    const bool best =
+        record.val_loss && std::isfinite(*record.val_loss) && (!best_ || *record.val_loss < *best_);
     const bool wanted = due(config_.train.save_every) || last || stopped || best;
     if (!wanted) continue;
     const bool saving = save(sinks, best ? record.val_loss : std::nullopt, last || stopped);
     if (saving) best_before_ = best_;
     if (saving && best) best_ = record.val_loss;
   }
+  telling_.wait();
   return stopped ? End::kStopped : End::kDone;
 }
 

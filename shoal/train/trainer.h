@@ -35,16 +35,22 @@ namespace shoal::train {
 
 struct Hooks {
   std::function<bool()> stop = [] { return false; };  // asked after each step: save and end
-  // A text of the model for people, after each evaluation.
-  std::function<std::string(const model::Decoder&)> sample = nullptr;
+  // Whether the run's directory is still this job's: asked on rank 0 after each step, and anew before a checkpoint is
+  // committed.
+  std::function<bool()> owns_run = [] { return true; };
+  std::function<bool()> owns_run_now = [] { return true; };
+  // A text of the model for people, after each evaluation. Asked on all ranks, which must ask the model the same; rank 0's
+  // is kept.
+  std::function<std::string(parallel::ParallelModel&)> sample = nullptr;
   Clock::time_point process_began = Clock::now();
 };
 
 enum class End { kDone, kStopped };
 
-// The training split of a config, or its validation split.
-std::shared_ptr<const data::SampleStream> open_stream(const config::RunConfig& config,
-                                                      data::Split split);
+// The samples that a config trains on. UsageError without any.
+std::shared_ptr<const data::SampleStream> open_training(const config::RunConfig& config);
+// Those that it is judged by, of all sources that have some; nullptr when none has.
+std::shared_ptr<const data::SampleStream> open_validation(const config::RunConfig& config);
 
 class Trainer {
  public:
@@ -78,9 +84,10 @@ class Trainer {
   metrics::Record record_of(const StepFigures& figures);
   void measure_peak();
   void evaluate_into(metrics::Record& record, metrics::Sinks& sinks);
-  // Whether any rank was told to stop; the record gets the memory of the fullest. A save that is under way
-  // goes on.
+  // Whether any rank was told to stop before the last step; the record gets the memory of the fullest. A save that is
+  // under way goes on. Asks all ranks anew, behind the next step.
   bool agree_after_step(metrics::Record& record);
+  void note_skipped(bool skipped);
   void finish_save_before();
   // False when it is left out: one is under way, or cannot begin. `wait`: then an error ends the run.
   bool save(metrics::Sinks& sinks, std::optional<double> best, bool wait);
@@ -103,11 +110,16 @@ class Trainer {
   int64_t step_ = 0;
   int64_t tokens_ = 0;
   int64_t skipped_ = 0;
+  int64_t skipped_in_a_row_ = 0;
   uint64_t next_sample_ = 0;
   bool first_step_of_process_ = true;
   double recent_dt_ = 0;
   double operations_per_token_ = 0;
   double peak_ = 0;
+  // What ranks tell each other after a step, on its way; and of which phase of saves it speaks.
+  at::Tensor told_;
+  comm::Control::Later telling_;
+  uint64_t told_phase_ = 0;
   std::optional<double> best_;         // validation loss
   std::optional<double> best_before_;  // the newest save began
 };

@@ -139,14 +139,13 @@ Agreement compare_with_one_rank(const config::RunConfig& config,
   config::RunConfig plain = config;
   plain.parallel = {};
   plain.train.micro_batch = std::nullopt;
-  Ranks alone = Ranks::alone(world);
-  Ranks ranks(world, plan::mesh_of(config.parallel, world.size()));
   std::vector<int> everybody(static_cast<size_t>(world.size()));
   for (size_t i = 0; i < everybody.size(); ++i) everybody[i] = static_cast<int>(i);
   comm::Group all = world.group("all", everybody);
+  const Ranks alone = Ranks::alone(world);
+  const Ranks ranks(world, config);  // the last: it closes the doors
 
   Side layout(config, ranks);
-  alone.along({});  // made by all, though only rank 0 uses it
   std::optional<Side> one;
   if (world.rank() == 0) one.emplace(plain, alone);
   Reference reference(config, all);

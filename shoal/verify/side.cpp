@@ -10,11 +10,11 @@
 
 namespace shoal::verify {
 
-Side::Side(const config::RunConfig& config, parallel::Ranks& ranks)
+Side::Side(const config::RunConfig& config, const parallel::Ranks& ranks)
     : config_(config),
       ranks_(ranks),
       model_(config, ranks, train::materials_of(config.train.precision, at::kCPU, config.run.seed)),
-      optimizer_(config.optimizer, model_.flat_units(), model_.sum_over_ranks()) {}
+      optimizer_(config.optimizer, model_.trainable()) {}
 
 at::Tensor Side::gradients_of(int64_t step) {
   const auto batch_rows = static_cast<uint64_t>(config_.train.batch);
@@ -38,7 +38,7 @@ at::Tensor Side::gradients_of(int64_t step) {
 }
 
 void Side::load(const std::function<void()>& set) {
-  model_.open();
+  model_.settle();
   set();
   model_.changed();
 }

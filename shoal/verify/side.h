@@ -22,7 +22,7 @@ namespace shoal::verify {
 class Side {
  public:
   // Both outlive it. Collective, as is all below.
-  Side(const config::RunConfig& config, parallel::Ranks& ranks);
+  Side(const config::RunConfig& config, const parallel::Ranks& ranks);
 
   [[nodiscard]] parallel::ParallelModel& model() { return model_; }
   [[nodiscard]] const parallel::ParallelModel& model() const { return model_; }
@@ -38,7 +38,7 @@ class Side {
 
  private:
   const config::RunConfig& config_;
-  parallel::Ranks& ranks_;
+  const parallel::Ranks& ranks_;
   parallel::ParallelModel model_;
   optim::Optimizer optimizer_;
   at::Tensor loss_;

@@ -73,7 +73,7 @@ void on_ranks(int count, const std::vector<std::string>& layout, const Body& bod
     const config::RunConfig config =
         config::load_or_throw({.sets = sets, .world = config::World{count, count}});
     {
-      parallel::Ranks ranks(*world, plan::mesh_of(config.parallel, count));
+      const parallel::Ranks ranks(*world, config);
       Side side(config, ranks);
       body(OnRank{*world, side});
     }
@@ -103,7 +103,7 @@ TEST(Saver, SavesTheStateAtItsBeginningWhileStepsGoOn) {
     saver.prepare(rank.state());
     std::string told;
     saver.begin(1, rank.state(), {{"a", "b"}},
-                [&](const SavedCheckpoint& saved) { told = saved.path.string(); });
+                {.after = [&](const SavedCheckpoint& saved) { told = saved.path.string(); }});
     EXPECT_FALSE(saver.idle());
     int steps = 1;
     for (; !saver.idle(); ++steps) {

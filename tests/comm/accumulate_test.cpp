@@ -13,10 +13,10 @@ namespace {
 
 // Every bfloat16 bit pattern, and libtorch's own conversion as the oracle.
 TEST(BFloat16, RoundsLikeTorchForEveryPatternAndBetweenThem) {
-  std::vector<uint16_t> narrow(65536);
+  std::vector<uint16_t> patterns(65536);
   std::vector<float> wide(65536);
-  for (uint32_t bits = 0; bits < 65536; ++bits) narrow[bits] = static_cast<uint16_t>(bits);
-  widen_bf16(wide.data(), narrow.data(), 65536);
+  for (uint32_t bits = 0; bits < 65536; ++bits) patterns[bits] = static_cast<uint16_t>(bits);
+  widen(Element::kBFloat16, wide.data(), patterns.data(), 65536);
   for (uint32_t bits = 0; bits < 65536; ++bits) {
     const c10::BFloat16 torch_value(static_cast<uint16_t>(bits), c10::BFloat16::from_bits());
     ASSERT_EQ(std::bit_cast<uint32_t>(wide[bits]),
@@ -25,7 +25,7 @@ TEST(BFloat16, RoundsLikeTorchForEveryPatternAndBetweenThem) {
          {0U, 1U, 0x7FFFU, 0x8000U, 0x8001U, 0xFFFFU}) {  // ties and their neighbours
       const float value = std::bit_cast<float>((bits << 16) | below);
       uint16_t rounded = 0;
-      narrow_bf16(&rounded, &value, 1);
+      narrow(Element::kBFloat16, &rounded, &value, 1);
       const c10::BFloat16 expected(value);
       if (std::isnan(value)) {
         const c10::BFloat16 ours(rounded, c10::BFloat16::from_bits());
@@ -64,8 +64,9 @@ TEST(Accumulate, KeepsWhatBFloat16WouldLose) {
   std::vector<float> wide = {start};
   uint16_t one = 0;
   const float one_float = 1;
-  narrow_bf16(&one, &one_float, 1);
-  for (int i = 0; i < 64; ++i) accumulate_bf16(Reduce::kSum, wide.data(), &one, 1);
+  narrow(Element::kBFloat16, &one, &one_float, 1);
+  for (int i = 0; i < 64; ++i)
+    accumulate_wide(Element::kBFloat16, Reduce::kSum, wide.data(), &one, 1);
   EXPECT_EQ(wide[0], 320.0F);
 }
 

@@ -30,7 +30,8 @@ std::string name_of(const ::testing::TestParamInfo<Setting>& info) {
   return format("{}_{}", backend, info.param.ranks);
 }
 
-const std::vector<at::ScalarType> kTypes = {at::kDouble, at::kFloat, at::kBFloat16, at::kLong};
+const std::vector<at::ScalarType> kTypes = {at::kDouble, at::kFloat, at::kBFloat16, at::kHalf,
+                                            at::kLong};
 const std::vector<Reduce> kReductions = {Reduce::kSum, Reduce::kAvg, Reduce::kMin, Reduce::kMax};
 
 const std::vector<int64_t> kSizes = {1, 13, 4099};
@@ -71,6 +72,7 @@ void expect_same(const at::Tensor& got,
                  Reduce op,
                  const std::string& what) {
   const double epsilon = got.scalar_type() == at::kBFloat16 ? 0x1p-8
+                         : got.scalar_type() == at::kHalf   ? 0x1p-11
                          : got.scalar_type() == at::kFloat  ? 0x1p-23
                                                             : 0x1p-52;
   const double tolerance = op == Reduce::kAvg ? 6 * epsilon : 0;
@@ -248,7 +250,10 @@ void check_precision(Group& group, at::ScalarType type) {
     exact += value(rank).to(at::kDouble);
     magnitude += value(rank).to(at::kDouble).abs();
   }
-  const double half_ulp = type == at::kBFloat16 ? 0x1p-9 : type == at::kFloat ? 0x1p-24 : 0x1p-53;
+  const double half_ulp = type == at::kBFloat16 ? 0x1p-9
+                          : type == at::kHalf   ? 0x1p-12
+                          : type == at::kFloat  ? 0x1p-24
+                                                : 0x1p-53;
   at::Tensor x = value(group.rank());
   group.all_reduce(x, Reduce::kSum, "precision").wait();
   const double steps = n;  // n - 1 additions and the rounding of the result

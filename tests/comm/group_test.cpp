@@ -16,6 +16,7 @@
 
 #include "shoal/cluster/address.h"
 #include "shoal/cluster/socket.h"
+#include "shoal/cluster/store_client.h"
 #include "shoal/comm/world.h"
 #include "shoal/core/error.h"
 
@@ -139,6 +140,27 @@ TEST(Pending, DroppedUnwaitedIsReported) {
 }
 #endif
 
+// The job's store, where ranks still meet when no call of a group is possible any more.
+cluster::StoreClient store_of(const World& world, const cluster::Environment& environment) {
+  const std::string text = world.store_endpoint();
+  const size_t colon = text.rfind(':');
+  return cluster::StoreClient::connect(
+      {{{text.substr(0, colon), std::stoi(text.substr(colon + 1))}},
+       cluster::job_secret(environment, world.membership().job)},
+      10s);
+}
+
+// Rank 1 stays until the others are done, and rank 0, who has the store, until rank 1 has heard it.
+void wait_until_told(cluster::StoreClient& store) {
+  for (const int peer : {0, 2}) (void)store.get(format("done/{}", peer), 60s);
+  store.set("done/1", "heard");
+}
+
+void tell_rank_1(cluster::StoreClient& store, int rank) {
+  store.set(format("done/{}", rank), "yes");
+  if (rank == 0) (void)store.get("done/1", 60s);
+}
+
 // Ranks 0 and 2 meet in a collective that rank 1 never joins; what they were told is checked by
 // `expect`. Rank 1 stays until they have been told.
 void without_rank_1(
@@ -148,18 +170,16 @@ void without_rank_1(
   run_ranks(3, [&](const cluster::Membership& me, const cluster::Environment& environment) {
     const auto world = join_gloo(me, environment, deadline);
     Group group = world->group("dp_shard", everyone(*world));
-    Group later = world->group("told", everyone(*world));
+    auto store = store_of(*world, environment);
     before(me, group);
     if (me.rank == 1) {
-      at::Tensor told = at::zeros({2});
-      for (const int peer : {0, 2})
-        later.recv(told.narrow(0, peer / 2, 1), peer, 0, "told").wait_host(60s);
+      wait_until_told(store);
       return;
     }
     Pending pending = group.all_reduce(at::ones({5}), Reduce::kSum, "gradients of block 7");
     std::this_thread::sleep_for(deadline / 8);  // computes while it communicates
     expect(group, error_text<PeerLost>([&] { pending.wait(); }));
-    later.send(at::ones({1}), 1, 0, "told").wait();
+    tell_rank_1(store, me.rank);
   });
 }
 
@@ -191,6 +211,31 @@ TEST(Deadline, DoesNotNameThoseWhoCameLate) {
         // By more than whoever gives up first waits for the others to sign.
         if (me.rank == 2) std::this_thread::sleep_for(3s);
       });
+}
+
+// Else whoever waits for one after the other, as destructors do, hides the first for as many deadlines.
+TEST(Deadline, OnceACallHasFailedNothingElseIsWaitedFor) {
+  run_ranks(3, [&](const cluster::Membership& me, const cluster::Environment& environment) {
+    const auto world = join_gloo(me, environment, 2s);
+    std::vector<Group> groups;
+    for (const char* name : {"a", "b", "c"}) groups.push_back(world->group(name, everyone(*world)));
+    auto store = store_of(*world, environment);
+    if (me.rank == 1) {
+      wait_until_told(store);
+      return;
+    }
+    std::vector<Pending> calls;
+    for (Group& group : groups)
+      calls.push_back(group.all_reduce(at::ones({5}), Reduce::kSum, "gradients"));
+    const auto began = Clock::now();
+    EXPECT_THAT(error_text<PeerLost>([&] { calls[0].wait(); }), HasSubstr("rank 1 did not arrive"));
+    const double first = seconds_since(began);
+    for (const size_t i : {1, 2})
+      EXPECT_THAT(error_text<PeerLost>([&] { calls[i].wait(); }),
+                  HasSubstr("is not waited for: another call has failed"));
+    EXPECT_LT(seconds_since(began) - first, 0.1);
+    tell_rank_1(store, me.rank);
+  });
 }
 
 TEST(Deadline, OfATransferNamesThePartner) {

@@ -1,5 +1,5 @@
 // MPI counts in int: longer calls are split. Tried here with a limit of 7 elements, so that every
-// path runs.
+// path runs. And its tags may be fewer than ours.
 
 #include <numeric>
 
@@ -23,7 +23,7 @@ TEST(MpiSplit, LongCallsGiveTheSameResults) {
       3,
       [](const cluster::Membership& me, const cluster::Environment& /*environment*/) {
         const auto transport =
-            make_mpi_transport({.rank = me.rank, .world_size = 3, .max_count = 7});
+            make_mpi_transport({.rank = me.rank, .world_size = 3, .max_count = 7, .max_tags = 11});
         const auto mpi = transport->make_group({"all", {0, 1, 2}, me.rank}, 0);
         constexpr int64_t kSize = 31;  // five pieces, the last one short
         const at::Tensor sum =
@@ -79,6 +79,21 @@ TEST(MpiSplit, LongCallsGiveTheSameResults) {
         receiving->wait();
         sending->wait();
         EXPECT_TRUE(received[0].equal(numbers((me.rank + 2) % 3, kSize)));
+
+        // The largest tag of a Group is one of the eleven, and another than its neighbour.
+        constexpr int kLargest = (1 << 24) - 1;
+        std::vector<at::Tensor> first = {at::zeros({1})};
+        std::vector<at::Tensor> second = {at::zeros({1})};
+        std::vector<at::Tensor> one = {at::ones({1})};
+        std::vector<at::Tensor> two = {at::full({1}, 2.0)};
+        const std::vector<c10::intrusive_ptr<c10d::Work>> works = {
+            mpi->recv(first, (me.rank + 2) % 3, kLargest),
+            mpi->recv(second, (me.rank + 2) % 3, kLargest % 11 - 1),
+            mpi->send(two, (me.rank + 1) % 3, kLargest - 1),
+            mpi->send(one, (me.rank + 1) % 3, kLargest % 11)};
+        for (const auto& work : works) work->wait();
+        EXPECT_EQ(first[0].item<float>(), 1);
+        EXPECT_EQ(second[0].item<float>(), 2);
         mpi->barrier()->wait();
       },
       {.launcher = tests::Launcher::kMpirun});

@@ -101,7 +101,7 @@ TEST(Record, WalksAllGroupsOf16384RanksInTwoSeconds) {
     const auto world = World::record(rank, mesh.num_ranks(), &log);
     MeshGroups groups(*world, mesh, axes);
     for (const AxisSet set : axes) {
-      Group& group = groups.along(set);
+      Group group = groups.along(set);
       group.all_gather(meta(7 * group.size()), shard, "walk").wait();
       seen.emplace(group.name(), group.ranks().front());
     }

@@ -77,6 +77,7 @@ TEST(ToYaml, PrintsEveryKeyInOrder) {
                                "  name: gpt2\n"
                                "  directory: runs\n"
                                "  seed: 1234\n"
+                               "  take_over: false\n"
                                "model:\n"
                                "  layers: 12\n"));
   EXPECT_THAT(yaml, HasSubstr("data:\n"

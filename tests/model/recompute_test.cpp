@@ -72,16 +72,11 @@ TEST_P(Recomputed, LaterProductsGiveTheSameBits) {
   for (const Recompute recompute : {Recompute::kNone, Recompute::kSelective, Recompute::kFull}) {
     const auto decoder = make_decoder(recompute);
     for (const auto& unit : decoder->units()) unit->weights().defer_products();
-    train::open_gradients(*decoder);
-    StepResult later;
-    for (const Pass& pass : micro_batches(*decoder)) {
-      const at::Tensor loss = train::forward_backward(*decoder, pass, recompute);
-      later.loss = later.loss.defined() ? later.loss + loss : loss;
-    }
+    StepResult later{.loss = forward_backward(*decoder, micro_batches(*decoder), recompute)};
     later.gradients = gradients_of(*decoder);
     EXPECT_GT(max_difference(at_once, later), 1e-4) << "nothing was left for later";
     for (const auto& unit : decoder->units()) unit->weights().run_later();
-    train::close_gradients(*decoder);
+    close_gradients(*decoder);
     later.gradients = gradients_of(*decoder);
     EXPECT_EQ(max_difference(at_once, later), 0);
   }

@@ -96,7 +96,7 @@ TEST_P(Stages, GiveTheLossAndTheGradientsOfTheWholeBitByBit) {
   std::vector<at::Tensor> out;
   at::Tensor x = at::empty({0});
   for (const auto& part : parts_) {
-    train::open_gradients(*part);
+    for (const auto& unit : part->units()) unit->weights().open_gradients();
     Pass own = pass;
     own.positions = at::Tensor();
     own.angles = {};
@@ -113,7 +113,7 @@ TEST_P(Stages, GiveTheLossAndTheGradientsOfTheWholeBitByBit) {
     torch::autograd::backward({out[i]}, {gradient});
     gradient = in[i].grad();
   }
-  for (const auto& part : parts_) train::close_gradients(*part);
+  for (const auto& part : parts_) close_gradients(*part);
   for_each_weight(parts_, [&](const std::string& name, const UnitWeights& unit, size_t i) {
     at::Tensor& sum = found.gradients[name];
     sum = sum.defined() ? sum + unit.gradient(i) : unit.gradient(i);

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "shoal/train/step.h"
-#include "shoal/train/units.h"
+#include "shoal/parallel/stage.h"
 
 #include "tests/model/golden_models.h"
 #include "tests/support/random_tensors.h"
@@ -29,17 +28,32 @@ inline std::map<std::string, at::Tensor> gradients_of(const model::Decoder& deco
   return gradients;
 }
 
+// The sum of the losses of micro-batches; their gradients are added to those of the units, which have tensors of their own.
+inline at::Tensor forward_backward(const model::Decoder& decoder,
+                                   const std::vector<model::Pass>& passes,
+                                   config::Recompute recompute) {
+  for (const auto& unit : decoder.units()) unit->weights().open_gradients();
+  at::Tensor sum;
+  for (const model::Pass& pass : passes) {
+    parallel::Stage stage(decoder, {}, {}, {.recompute = recompute});
+    parallel::Stage::Kept kept;
+    const at::Tensor loss = stage.forward({}, pass, kept);
+    stage.backward(kept, {}, /*last_micro_batch=*/true);
+    sum = sum.defined() ? sum + loss : loss;
+  }
+  return sum;
+}
+
+inline void close_gradients(const model::Decoder& decoder) {
+  for (const auto& unit : decoder.units()) unit->weights().close_gradients();
+}
+
 // One step of several micro-batches: the sum of their losses and of their gradients.
 inline StepResult step_over(const model::Decoder& decoder,
                             const std::vector<model::Pass>& passes,
                             config::Recompute recompute = config::Recompute::kNone) {
-  StepResult result;
-  train::open_gradients(decoder);
-  for (const model::Pass& pass : passes) {
-    const at::Tensor loss = train::forward_backward(decoder, pass, recompute);
-    result.loss = result.loss.defined() ? result.loss + loss : loss;
-  }
-  train::close_gradients(decoder);
+  StepResult result{.loss = forward_backward(decoder, passes, recompute)};
+  close_gradients(decoder);
   result.gradients = gradients_of(decoder);
   return result;
 }

@@ -27,6 +27,16 @@ struct Factors {
   }
 };
 
+void update_by_muon(const at::Tensor& weight,
+                    const at::Tensor& gradient,
+                    const at::Tensor& mean,
+                    const MuonOptions& options,
+                    const at::Tensor& divisor,
+                    const at::Tensor& skipped) {
+  take_muon_step(weight, muon_change(muon_direction(gradient, mean, options, divisor, skipped)),
+                 options, skipped);
+}
+
 class Muon : public ::testing::TestWithParam<std::pair<int64_t, int64_t>> {
  protected:
   static at::Tensor random_matrix(const std::string& name) {

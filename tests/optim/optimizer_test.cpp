@@ -1,5 +1,6 @@
 #include "shoal/optim/optimizer.h"
 
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -22,14 +23,24 @@ using tests::random_numbers;
 constexpr double kLr = 0.01;
 constexpr int64_t kDecayed = 7 * 13 + 11 * 5;
 
+// Two matrices that are there as a whole, in the first unit.
+void for_both_matrices(MatrixUpdate& update) {
+  for (const auto& [offset, rows, columns] :
+       std::vector<std::array<int64_t, 3>>{{0, 7, 13}, {91, 11, 5}}) {
+    const MatrixPiece piece{.unit = 0, .offset = offset, .count = rows * columns};
+    const at::Tensor turned = update.turned(update.piece_to_turn(piece).view({rows, columns}));
+    update.apply(piece, turned.reshape({-1}));
+  }
+}
+
 // A flat unit with two matrices, then what does not decay.
 struct Weights {
-  FlatUnit unit;
+  FlatUnit unit{.name = "blocks.0"};
 
-  explicit Weights(at::ScalarType dtype, int64_t more = 19)
-      : unit{.name = "blocks.0", .matrices = {{0, 7, 13}, {91, 11, 5}}} {
+  explicit Weights(at::ScalarType dtype, int64_t more = 19) {
     const int64_t all = kDecayed + more;
-    unit.ranges = {{.end = kDecayed, .decays = true}, {.begin = kDecayed, .end = all}};
+    unit.ranges = {{.end = kDecayed, .decays = true, .turned = true},
+                   {.begin = kDecayed, .end = all}};
     unit.weight = random_numbers("weights", {all}, at::kBFloat16).to(dtype);
     unit.gradient = at::zeros({all}, dtype == at::kDouble ? at::kDouble : at::kFloat);
   }
@@ -39,6 +50,10 @@ struct Weights {
     unit.gradient.mul_(scale);
   }
 };
+
+Trainable of(std::vector<FlatUnit> units) {
+  return {.units = std::move(units), .for_each_matrix = for_both_matrices};
+}
 
 config::OptimizerConfig plain_config() {
   config::OptimizerConfig config;
@@ -73,7 +88,7 @@ TEST(AdamW, IsThePlainFormulaAndDecaysTheFirstElementsAlone) {
   const Weights weights(at::kDouble);
   config::OptimizerConfig config = plain_config();
   config.weight_decay = 0.3;
-  Optimizer optimizer(config, {weights.unit});
+  Optimizer optimizer(config, of({weights.unit}));
   at::Tensor w = weights.unit.weight.clone();
   at::Tensor mean = at::zeros_like(w);
   at::Tensor square = at::zeros_like(w);
@@ -108,7 +123,7 @@ TEST_P(Clip, DividesGradientsWhoseNormIsTooLargeAndNoOthers) {
     config.clip = clip;
     FlatUnit other = second.unit;
     other.name = "blocks.1";
-    Optimizer optimizer(config, {first.unit, other});
+    Optimizer optimizer(config, of({first.unit, other}));
     first.set_gradient(1);
     second.set_gradient(2);
     const at::Tensor all = at::cat({first.unit.gradient, second.unit.gradient}).to(at::kDouble);
@@ -136,8 +151,8 @@ TEST(HalfPrecision, IsASingleRunRounded) {
     ASSERT_TRUE(single.unit.weight.equal(half.unit.weight.to(at::kFloat)));
     config::OptimizerConfig config;
     config.kind = kind;
-    Optimizer of_half(config, {half.unit});
-    Optimizer of_single(config, {single.unit});
+    Optimizer of_half(config, of({half.unit}));
+    Optimizer of_single(config, of({single.unit}));
     for (int step = 0; step < 7; ++step) {
       half.set_gradient(step);
       single.set_gradient(step);
@@ -151,7 +166,7 @@ TEST(HalfPrecision, IsASingleRunRounded) {
 
 TEST(HalfPrecision, TakesUpWeightsThatWereSetFromElsewhere) {
   const Weights half(at::kBFloat16);
-  Optimizer optimizer(plain_config(), {half.unit});
+  Optimizer optimizer(plain_config(), of({half.unit}));
   half.unit.weight.mul_(2);
   optimizer.masters_from_weights();
   EXPECT_TRUE(state_of(optimizer).at("blocks.0.master").equal(half.unit.weight.to(at::kFloat)));
@@ -160,7 +175,7 @@ TEST(HalfPrecision, TakesUpWeightsThatWereSetFromElsewhere) {
 TEST(HalfPrecision, GradientsInHalfPrecisionAreRefused) {
   Weights half(at::kBFloat16);
   half.unit.gradient = half.unit.gradient.to(at::kBFloat16);
-  EXPECT_THAT(tests::error_text<BugError>([&] { Optimizer(plain_config(), {half.unit}); }),
+  EXPECT_THAT(tests::error_text<BugError>([&] { Optimizer(plain_config(), of({half.unit})); }),
               ::testing::HasSubstr("blocks.0: gradients are of another type"));
 }
 
@@ -196,8 +211,8 @@ INSTANTIATE_TEST_SUITE_P(All,
 TEST_P(EveryKind, LeavesEverythingAsItWasWhenAGradientIsNotFinite) {
   const Weights disturbed(GetParam().dtype);
   const Weights calm(GetParam().dtype);
-  Optimizer optimizer(config(), {disturbed.unit});
-  Optimizer other(config(), {calm.unit});
+  Optimizer optimizer(config(), of({disturbed.unit}));
+  Optimizer other(config(), of({calm.unit}));
   for (int step = 0; step < 3; ++step) {
     disturbed.set_gradient(step);
     calm.set_gradient(step);
@@ -228,8 +243,8 @@ TEST_P(EveryKind, LeavesEverythingAsItWasWhenAGradientIsNotFinite) {
 TEST_P(EveryKind, TakesBackTheScaleOfGradients) {
   const Weights scaled(GetParam().dtype);
   const Weights plain(GetParam().dtype);
-  Optimizer of_scaled(config(), {scaled.unit});
-  Optimizer of_plain(config(), {plain.unit});
+  Optimizer of_scaled(config(), of({scaled.unit}));
+  Optimizer of_plain(config(), of({plain.unit}));
   const at::Tensor scale = at::scalar_tensor(4096.0, scaled.unit.gradient.options());
   for (int step = 0; step < 3; ++step) {
     // Below and above what is clipped.
@@ -253,9 +268,9 @@ TEST(Muon, UpdatesMatricesAndLeavesTheRestToAdamW) {
   const Weights by_muon(at::kDouble);
   const Weights by_adamw(at::kDouble);
   config::OptimizerConfig config = plain_config();
-  Optimizer adamw(config, {by_adamw.unit});
+  Optimizer adamw(config, of({by_adamw.unit}));
   config.kind = OptimizerKind::kMuon;
-  Optimizer muon(config, {by_muon.unit});
+  Optimizer muon(config, of({by_muon.unit}));
   for (int step = 0; step < 3; ++step) {
     by_muon.set_gradient(step);
     by_adamw.set_gradient(step);
@@ -269,11 +284,24 @@ TEST(Muon, UpdatesMatricesAndLeavesTheRestToAdamW) {
   EXPECT_GT(apart.abs().min().item<double>(), 0);
 }
 
+TEST(Ranges, ThatWouldBeUpdatedTwiceAreRefused) {
+  for (const auto& ranges : std::vector<std::vector<Range>>{
+           {{.begin = 0, .end = 90}, {.begin = 89, .end = 165}},  // overlap
+           {{.begin = 90, .end = 165}, {.begin = 0, .end = 90}},  // descend
+           {{.begin = 0, .end = 166}},                            // not there
+           {{.begin = 9, .end = 7}}}) {
+    Weights weights(at::kFloat);
+    weights.unit.ranges = ranges;
+    EXPECT_THAT(tests::error_text<BugError>([&] { Optimizer(plain_config(), of({weights.unit})); }),
+                ::testing::HasSubstr("blocks.0: elements ["));
+  }
+}
+
 TEST(SpikeOfALoss, IsSkippedByTheOptimizerWhenAsked) {
   const Weights weights(at::kFloat);
   config::OptimizerConfig config = plain_config();
   config.skip_spikes = 6;
-  Optimizer optimizer(config, {weights.unit});
+  Optimizer optimizer(config, of({weights.unit}));
   for (int step = 0; step < 128; ++step) {
     weights.set_gradient(step);
     const at::Tensor loss = random_numbers("loss " + std::to_string(step), {}) * 0.1 + 3;

@@ -119,7 +119,7 @@ void run_layouts(int ranks, const std::vector<Sets>& layouts) {
                        for (const Sets& layout : layouts) {
                          SCOPED_TRACE(format("{} with {}", family.front(), layout.front()));
                          const config::RunConfig config = config_of(family, layout, ranks);
-                         Ranks places(*world, plan::mesh_of(config.parallel, ranks));
+                         const Ranks places(*world, config);
                          ParallelModel model(config, places, materials);
                          const Answers found = answers_of(scorer_of(model));
                          expect_one_ranks_answers(found, wanted);
@@ -166,7 +166,7 @@ TEST(Generate, WithAScheduleForTraining) {
                                    {"parallel.pp=2", "parallel.schedule=file",
                                     "train.micro_batch=2", "parallel.schedule_file=" + file},
                                    2);
-                     Ranks places(*world, plan::mesh_of(config.parallel, 2));
+                     const Ranks places(*world, config);
                      ParallelModel model(config, places,
                                          {.dtype = at::kDouble, .seed = 3, .gradients = false});
                      const feed::TokenBatch batch =

@@ -28,12 +28,12 @@ inline const Sets kLlama = {
 
 struct Case {
   bool llama = false;
-  bool sgd = false;
+  const char* optimizer = "adamw";
   Sets sets;
 };
 
 inline std::string name_of(const Case& c) {
-  std::string name = format("{} {}", c.llama ? "llama" : "gpt2", c.sgd ? "sgd" : "adamw");
+  std::string name = format("{} {}", c.llama ? "llama" : "gpt2", c.optimizer);
   for (const std::string& set : c.sets) name += ' ' + set;
   return name;
 }
@@ -42,7 +42,7 @@ inline config::RunConfig config_of(const Case& c, int ranks) {
   Sets sets = kRun;
   const auto add = [&](const Sets& more) { sets.insert(sets.end(), more.begin(), more.end()); };
   add(c.llama ? kLlama : kGpt2);
-  if (c.sgd) add({"optimizer.kind=sgd", "optimizer.momentum=0.9"});
+  add({format("optimizer.kind={}", c.optimizer), "optimizer.momentum=0.9"});
   add(c.sets);
   return config::load_or_throw({.sets = sets, .world = config::World{ranks, ranks}});
 }
@@ -58,82 +58,101 @@ inline Grid two_ranks() {
           {
               {.sets = {"parallel.sharding=no_shard"}},
               {.llama = true,
-               .sgd = true,
+               .optimizer = "sgd",
                .sets = {"parallel.sharding=no_shard", "train.micro_batch=1"}},
-              {.sgd = true, .sets = {"parallel.sharding=optimizer", "train.micro_batch=2"}},
+              {.optimizer = "sgd", .sets = {"parallel.sharding=optimizer", "train.micro_batch=2"}},
               {.llama = true, .sets = {"parallel.sharding=optimizer"}},
               {.sets = {"parallel.sharding=shard_grad_op", "train.micro_batch=2"}},
-              {.llama = true, .sgd = true, .sets = {"parallel.sharding=shard_grad_op"}},
-              {.sgd = true, .sets = {"parallel.sharding=full_shard", "model.dropout=0.2"}},
+              {.llama = true, .optimizer = "sgd", .sets = {"parallel.sharding=shard_grad_op"}},
+              {.optimizer = "sgd", .sets = {"parallel.sharding=full_shard", "model.dropout=0.2"}},
               {.llama = true, .sets = {"parallel.sharding=full_shard", "train.micro_batch=1"}},
               {.sets = {"parallel.sharding=full_shard", "parallel.units=by_block"}},
-              {.sgd = true,
+              {.optimizer = "sgd",
                .sets = {"parallel.sharding=full_shard", "parallel.units=by_block_group",
                         "parallel.unit_blocks=2", "parallel.prefetch=0"}},
               {.llama = true,
                .sets = {"parallel.sharding=full_shard", "parallel.units=size_based",
                         "parallel.unit_parameters=6000", "parallel.prefetch=2",
                         "train.micro_batch=3", "parallel.grad_sync=batch"}},
-              {.sgd = true,
+              {.optimizer = "sgd",
                .sets = {"parallel.dp_replicate=2", "parallel.sharding=hybrid_shard",
                         "parallel.reshard_after_forward=false", "train.recompute=full"}},
-              {.sgd = true, .sets = {"parallel.pp=2", "train.micro_batch=2"}},
+              {.optimizer = "sgd", .sets = {"parallel.pp=2", "train.micro_batch=2"}},
               {.sets = {"parallel.pp=2", "parallel.schedule=gpipe", "train.micro_batch=3"}},
-              {.llama = true, .sgd = true, .sets = {"parallel.pp=2"}},
+              {.llama = true, .optimizer = "sgd", .sets = {"parallel.pp=2"}},
               {.sets = {"parallel.pp=2", "parallel.schedule=interleaved", "parallel.chunks=2",
                         "train.micro_batch=1", "model.dropout=0.1"}},
-              {.sgd = true, .sets = {"parallel.tp=2", "train.micro_batch=2"}},
+              {.optimizer = "sgd", .sets = {"parallel.tp=2", "train.micro_batch=2"}},
               {.llama = true, .sets = {"parallel.tp=2", "model.kv_heads=1"}},
               {.sets = {"parallel.tp=2", "model.dropout=0.2", "train.recompute=selective"}},
+              // Groups of several units, whose matrices and vectors take turns in one flat tensor.
+              {.sets = {"model.layers=4", "parallel.sharding=no_shard",
+                        "parallel.units=by_block_group"}},
+              {.optimizer = "muon", .sets = {"parallel.sharding=full_shard"}},
+              {.llama = true,
+               .optimizer = "muon",
+               .sets = {"parallel.sharding=optimizer", "train.micro_batch=2"}},
+              {.optimizer = "muon", .sets = {"parallel.tp=2"}},
+              {.llama = true,
+               .optimizer = "muon",
+               .sets = {"parallel.sharding=no_shard", "parallel.units=size_based",
+                        "parallel.unit_parameters=9000"}},
           }};
 }
 
 inline Grid three_ranks() {
-  return {3,
-          {
-              {.sgd = true, .sets = {"parallel.sharding=no_shard", "train.recompute=selective"}},
-              {.llama = true, .sets = {"parallel.sharding=full_shard", "train.micro_batch=1"}},
-              {.sets = {"parallel.sharding=optimizer", "model.dropout=0.1"}},
-              {.llama = true,
-               .sgd = true,
-               .sets = {"parallel.sharding=shard_grad_op", "train.micro_batch=1",
-                        "parallel.grad_sync=batch"}},
-              {.sets = {"parallel.pp=3", "train.micro_batch=2"}},
-              {.llama = true,
-               .sgd = true,
-               .sets = {"parallel.pp=3", "train.micro_batch=1", "parallel.schedule=gpipe",
-                        "train.recompute=selective"}},
-              {.sgd = true, .sets = {"parallel.tp=3", "train.recompute=full"}},
-              {.llama = true, .sets = {"parallel.tp=3", "model.kv_heads=1", "train.micro_batch=3"}},
-          }};
+  return {
+      3,
+      {
+          {.optimizer = "sgd", .sets = {"parallel.sharding=no_shard", "train.recompute=selective"}},
+          {.llama = true, .sets = {"parallel.sharding=full_shard", "train.micro_batch=1"}},
+          {.sets = {"parallel.sharding=optimizer", "model.dropout=0.1"}},
+          {.llama = true,
+           .optimizer = "sgd",
+           .sets = {"parallel.sharding=shard_grad_op", "train.micro_batch=1",
+                    "parallel.grad_sync=batch"}},
+          {.sets = {"parallel.pp=3", "train.micro_batch=2"}},
+          {.llama = true,
+           .optimizer = "sgd",
+           .sets = {"parallel.pp=3", "train.micro_batch=1", "parallel.schedule=gpipe",
+                    "train.recompute=selective"}},
+          {.optimizer = "sgd", .sets = {"parallel.tp=3", "train.recompute=full"}},
+          {.llama = true, .sets = {"parallel.tp=3", "model.kv_heads=1", "train.micro_batch=3"}},
+          {.sets = {"parallel.units=size_based", "parallel.unit_parameters=9000"}},
+          {.sets = {"parallel.units=size_based", "model.bias=none"}},
+          {.llama = true, .optimizer = "muon", .sets = {"train.micro_batch=1"}},
+          {.llama = true, .optimizer = "muon", .sets = {"parallel.tp=3", "model.kv_heads=1"}},
+          {.optimizer = "muon", .sets = {"parallel.pp=3", "train.micro_batch=2"}},
+      }};
 }
 
 inline Grid four_ranks() {
   return {
       4,
       {
-          {.sgd = true,
+          {.optimizer = "sgd",
            .sets = {"parallel.dp_replicate=2", "parallel.sharding=hybrid_shard",
                     "train.micro_batch=1"}},
           {.llama = true, .sets = {"parallel.dp_replicate=2", "parallel.sharding=hybrid_shard"}},
           {.sets = {"parallel.dp_replicate=2", "parallel.sharding=optimizer",
                     "train.micro_batch=1"}},
-          {.llama = true, .sgd = true, .sets = {"parallel.sharding=full_shard"}},
-          {.sgd = true, .sets = {"parallel.pp=4", "train.micro_batch=1", "train.recompute=full"}},
+          {.llama = true, .optimizer = "sgd", .sets = {"parallel.sharding=full_shard"}},
+          {.optimizer = "sgd",
+           .sets = {"parallel.pp=4", "train.micro_batch=1", "train.recompute=full"}},
           {.sets = {"parallel.pp=2", "parallel.sharding=full_shard", "train.micro_batch=1"}},
           {.llama = true,
-           .sgd = true,
+           .optimizer = "sgd",
            .sets = {"parallel.pp=2", "parallel.sharding=optimizer", "train.micro_batch=2",
                     "parallel.schedule=gpipe"}},
           {.sets = {"parallel.pp=2", "parallel.sharding=no_shard", "train.micro_batch=2"}},
           {.llama = true,
-           .sgd = true,
+           .optimizer = "sgd",
            .sets = {"parallel.pp=2", "parallel.dp_replicate=2", "train.micro_batch=2",
                     "model.dropout=0.1"}},
           {.llama = true,
            .sets = {"parallel.sharding=optimizer", "train.micro_batch=1",
                     "model.vocab_size=50257"}},
-          {.sgd = true,
+          {.optimizer = "sgd",
            .sets = {"parallel.tp=4", "model.vocab_size=50257", "model.heads=6", "train.batch=3"}},
       }};
 }
@@ -141,21 +160,31 @@ inline Grid four_ranks() {
 inline Grid four_ranks_of_two_kinds() {
   return {4,
           {
-              {.sgd = true, .sets = {"parallel.tp=2", "parallel.sharding=full_shard"}},
+              {.optimizer = "sgd", .sets = {"parallel.tp=2", "parallel.sharding=full_shard"}},
               {.llama = true,
                .sets = {"parallel.tp=2", "parallel.sharding=no_shard", "train.micro_batch=1"}},
               {.sets = {"parallel.tp=2", "parallel.sharding=optimizer"}},
               {.llama = true,
-               .sgd = true,
+               .optimizer = "sgd",
                .sets = {"parallel.tp=2", "parallel.sharding=shard_grad_op", "train.micro_batch=1",
                         "model.kv_heads=1"}},
               {.sets = {"parallel.tp=2", "parallel.pp=2", "train.micro_batch=2"}},
               {.llama = true,
-               .sgd = true,
+               .optimizer = "sgd",
                .sets = {"parallel.tp=2", "parallel.pp=2", "train.micro_batch=1",
                         "parallel.schedule=gpipe", "train.recompute=selective"}},
               {.llama = true, .sets = {"parallel.tp=4", "model.dropout=0.1"}},
-              {.sgd = true,
+              {.optimizer = "muon", .sets = {"parallel.tp=2", "parallel.sharding=full_shard"}},
+              {.llama = true,
+               .optimizer = "muon",
+               .sets = {"parallel.dp_replicate=2", "parallel.sharding=hybrid_shard"}},
+              {.optimizer = "muon",
+               .sets = {"parallel.pp=2", "parallel.sharding=optimizer", "train.micro_batch=2",
+                        "parallel.schedule=interleaved", "parallel.chunks=2"}},
+              {.llama = true,
+               .optimizer = "muon",
+               .sets = {"parallel.tp=2", "parallel.pp=2", "train.micro_batch=2"}},
+              {.optimizer = "sgd",
                .sets = {"parallel.tp=2", "parallel.pp=2", "parallel.schedule=interleaved",
                         "parallel.chunks=2", "train.micro_batch=1", "model.dropout=0.1"}},
           }};
@@ -167,14 +196,17 @@ inline Grid six_ranks() {
       {
           {.sets = {"parallel.pp=3", "parallel.sharding=full_shard", "train.micro_batch=1"}},
           {.llama = true,
-           .sgd = true,
+           .optimizer = "sgd",
            .sets = {"parallel.tp=2", "parallel.sharding=full_shard", "train.micro_batch=1"}},
-          {.sgd = true, .sets = {"parallel.tp=3", "parallel.pp=2", "train.micro_batch=2"}},
+          {.optimizer = "sgd", .sets = {"parallel.tp=3", "parallel.pp=2", "train.micro_batch=2"}},
           {.llama = true, .sets = {"parallel.dp_replicate=3", "parallel.sharding=hybrid_shard"}},
+          {.llama = true,
+           .optimizer = "muon",
+           .sets = {"parallel.tp=2", "parallel.units=size_based", "parallel.unit_parameters=7000"}},
           {.sets = {"parallel.dp_replicate=2", "parallel.sharding=shard_grad_op",
                     "train.micro_batch=1"}},
           {.llama = true,
-           .sgd = true,
+           .optimizer = "sgd",
            .sets = {"parallel.pp=2", "parallel.sharding=no_shard", "train.micro_batch=1",
                     "model.dropout=0.1"}},
       }};
@@ -187,22 +219,27 @@ inline Grid eight_ranks() {
           {.sets = {"parallel.tp=2", "parallel.pp=2", "parallel.sharding=full_shard",
                     "train.micro_batch=1"}},
           {.llama = true,
-           .sgd = true,
+           .optimizer = "sgd",
            .sets = {"parallel.tp=2", "parallel.pp=2", "parallel.sharding=no_shard",
                     "train.micro_batch=2"}},
-          {.sgd = true,
+          {.optimizer = "sgd",
            .sets = {"parallel.tp=2", "parallel.pp=2", "parallel.sharding=optimizer",
                     "parallel.schedule=interleaved", "parallel.chunks=2", "train.micro_batch=1"}},
           {.llama = true,
            .sets = {"parallel.dp_replicate=2", "parallel.tp=2", "parallel.sharding=hybrid_shard",
                     "train.micro_batch=1"}},
-          {.sgd = true,
+          {.optimizer = "sgd",
            .sets = {"parallel.dp_replicate=2", "parallel.pp=2", "parallel.sharding=hybrid_shard",
                     "parallel.units=by_block", "train.micro_batch=1", "train.recompute=full"}},
           {.llama = true,
            .sets = {"parallel.tp=4", "parallel.pp=2", "train.micro_batch=2", "model.kv_heads=2"}},
           {.sets = {"parallel.sharding=full_shard", "train.batch=11"}},
-          {.llama = true, .sgd = true, .sets = {"parallel.sharding=no_shard", "train.batch=13"}},
+          {.optimizer = "muon",
+           .sets = {"parallel.tp=2", "parallel.pp=2", "parallel.sharding=full_shard",
+                    "parallel.units=by_block_group", "train.micro_batch=1"}},
+          {.llama = true,
+           .optimizer = "sgd",
+           .sets = {"parallel.sharding=no_shard", "train.batch=13"}},
           {.sets = {"parallel.pp=4", "parallel.sharding=shard_grad_op", "train.micro_batch=1",
                     "parallel.schedule=gpipe", "parallel.grad_sync=batch"}},
       }};
@@ -215,17 +252,18 @@ inline std::vector<Grid> all_grids() {
 
 // A layout of each kind, for precisions in which round-off shows.
 inline Grid one_of_each_kind() {
-  return {
-      4,
-      {
-          {.sgd = true, .sets = {"parallel.sharding=no_shard", "train.micro_batch=1"}},
-          {.llama = true, .sets = {"parallel.sharding=full_shard"}},
-          {.sets = {"parallel.dp_replicate=2", "parallel.sharding=hybrid_shard"}},
-          {.llama = true, .sgd = true, .sets = {"parallel.tp=2", "parallel.sharding=optimizer"}},
-          {.sgd = true,
-           .sets = {"parallel.pp=2", "parallel.sharding=shard_grad_op", "train.micro_batch=2"}},
-          {.llama = true, .sets = {"parallel.tp=2", "parallel.pp=2", "train.micro_batch=2"}},
-      }};
+  return {4,
+          {
+              {.optimizer = "sgd", .sets = {"parallel.sharding=no_shard", "train.micro_batch=1"}},
+              {.llama = true, .sets = {"parallel.sharding=full_shard"}},
+              {.sets = {"parallel.dp_replicate=2", "parallel.sharding=hybrid_shard"}},
+              {.llama = true,
+               .optimizer = "sgd",
+               .sets = {"parallel.tp=2", "parallel.sharding=optimizer"}},
+              {.optimizer = "sgd",
+               .sets = {"parallel.pp=2", "parallel.sharding=shard_grad_op", "train.micro_batch=2"}},
+              {.llama = true, .sets = {"parallel.tp=2", "parallel.pp=2", "train.micro_batch=2"}},
+          }};
 }
 
 }  // namespace shoal::tests

@@ -51,7 +51,7 @@ struct Measured {
 inline Measured measured(const config::RunConfig& config, comm::World& world) {
   CountingAllocator& memory = CountingAllocator::installed();
   const int64_t before = memory.current();
-  parallel::Ranks ranks(world, plan::mesh_of(config.parallel, world.size()));
+  const parallel::Ranks ranks(world, config);
   verify::Side side(config, ranks);
   const auto step = [&](int64_t number) {
     side.gradients_of(number);

@@ -80,7 +80,7 @@ TEST(Memory, OfActivationsIsNearWhatIsMeasured) {
 
 // Losses of some steps.
 std::vector<double> losses_of(const config::RunConfig& config, comm::World& world) {
-  parallel::Ranks ranks(world, mesh_of(config.parallel, world.size()));
+  const parallel::Ranks ranks(world, config);
   verify::Side side(config, ranks);
   std::vector<double> losses;
   for (int64_t step = 0; step < config.train.steps; ++step) {

@@ -83,7 +83,7 @@ void on_ranks(const Layout& layout, const Body& body) {
 void train_and_save(const Layout& layout, const fs::path& root) {
   on_ranks(layout, [&](comm::World& world) {
     const config::RunConfig config = config_of(layout);
-    parallel::Ranks ranks(world, plan::mesh_of(config.parallel, world.size()));
+    const parallel::Ranks ranks(world, config);
     Side side(config, ranks);
     for (int64_t step = 0; step < kBefore; ++step) {
       side.gradients_of(step);
@@ -172,7 +172,7 @@ TEST(Reshard, AnyLayoutGoesOnAsAnyOther) {
     // In CI each goes on from the three before it; all 132 pairs take some minutes.
     on_ranks(kLayouts[to], [&](comm::World& world) {
       const config::RunConfig config = config_of(kLayouts[to]);
-      parallel::Ranks ranks(world, plan::mesh_of(config.parallel, world.size()));
+      const parallel::Ranks ranks(world, config);
       int pairs = 0;
       double worst = 0;
       for (size_t from = 0; from < kLayouts.size(); ++from) {

@@ -57,6 +57,7 @@ constexpr Purpose kPurposes[] = {
     {"targets of the step", "", Traffic::kTargets},
     {"loss of the step", "", Traffic::kLoss},
     {"norm of all gradients", "", Traffic::kNorm},
+    {"parts of matrices", "", Traffic::kMatrices},
 };
 
 std::optional<Traffic> traffic_of(const Call& call) {
@@ -124,7 +125,7 @@ void compare_step(const config::RunConfig& config, int ranks, int rank, Seen& se
   comm::CallLog log;
   const auto world = comm::World::record(rank, ranks, &log);
   const Mesh mesh = mesh_of(config.parallel, ranks);
-  parallel::Ranks place(*world, mesh);
+  const parallel::Ranks place(*world, config);
   verify::Side side(config, place);
   for (int64_t step = 0; step < 2; ++step) {
     log.clear();
@@ -199,6 +200,7 @@ TEST(Volume, OfEveryKindIsSeen) {
   for (const char* kv_heads : {"model.kv_heads=2", "model.kv_heads=1"}) {
     tests::Case c{
         .llama = true,
+        .optimizer = "muon",
         .sets = {"model.qk_norm=width", "model.tied=true", "parallel.tp=2", "parallel.pp=2",
                  "parallel.dp_replicate=2", "parallel.sharding=hybrid_shard", kv_heads}};
     if (std::string_view(kv_heads) == "model.kv_heads=1") c.sets[0] = "model.qk_norm=none";

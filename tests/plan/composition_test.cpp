@@ -45,6 +45,8 @@ TEST(Composition, WhatTheGridProvesIsNotRefused) {
   EXPECT_THAT(problems(2, {"parallel.dp_replicate=2", "parallel.sharding=hybrid_shard"}),
               IsEmpty());
   EXPECT_THAT(problems(3, {"parallel.sharding=no_shard", "optimizer.kind=muon"}), IsEmpty());
+  EXPECT_THAT(problems(3, {"parallel.sharding=optimizer", "optimizer.kind=muon"}), IsEmpty());
+  EXPECT_THAT(problems(2, {"parallel.tp=2", "optimizer.kind=muon"}), IsEmpty());
   EXPECT_THAT(problems(2, {"parallel.pp=2", "optimizer.kind=muon"}), IsEmpty())
       << "one shard is whole, whatever it is called";
 }
@@ -57,13 +59,6 @@ TEST(Composition, SequencesAreNotSplitYet) {
 TEST(Composition, HybridNeedsCopies) {
   EXPECT_THAT(problems(2, {"parallel.sharding=hybrid_shard"}),
               ElementsAre(refusal("parallel.sharding", "dp_replicate is 1")));
-}
-
-TEST(Composition, HalfPrecisionWithAScalerStaysOnItsRank) {
-  EXPECT_THAT(problems(2, {"train.precision=fp16", "parallel.sharding=no_shard"}), IsEmpty());
-  for (const char* cut : {"parallel.sharding=full_shard", "parallel.tp=2", "parallel.pp=2"})
-    EXPECT_THAT(problems(2, {"train.precision=fp16", cut}),
-                ElementsAre(refusal("train.precision", "fp16 is not sent between ranks")));
 }
 
 TEST(Composition, StagesNeedSomethingToDo) {
@@ -108,13 +103,6 @@ TEST(Composition, AScheduleOfAFileIsReadAndChecked) {
               ElementsAre(refusal("parallel.schedule_file", "but schedule is 1f1b")));
 }
 
-TEST(Composition, MuonNeedsWholeMatrices) {
-  EXPECT_THAT(problems(3, {"optimizer.kind=muon", "parallel.sharding=optimizer"}),
-              ElementsAre(refusal("optimizer.kind", "optimizer over dp_shard = 3 ranks cuts")));
-  EXPECT_THAT(problems(2, {"optimizer.kind=muon", "parallel.tp=2"}),
-              ElementsAre(refusal("optimizer.kind", "tp = 2 cuts")));
-}
-
 TEST(Composition, EveryDataParallelRankNeedsASample) {
   const Sets sets = {"parallel.dp_replicate=2", "train.batch=5"};
   EXPECT_THAT(problems(4, sets), IsEmpty());
@@ -125,18 +113,15 @@ TEST(Composition, EveryDataParallelRankNeedsASample) {
 }
 
 TEST(Composition, AllReasonsAreToldAtOnce) {
-  const Sets sets = {"parallel.cp=2",       "parallel.sharding=hybrid_shard",
-                     "parallel.chunks=2",   "parallel.tp=2",
-                     "optimizer.kind=muon", "train.batch=1"};
-  EXPECT_THAT(
-      problems(8, sets),
-      ElementsAre(refusal("parallel.cp", "yet"), refusal("parallel.sharding", "copies"),
-                  refusal("parallel.chunks", "pp is 1"), refusal("optimizer.kind", "dp_shard = 2"),
-                  refusal("optimizer.kind", "tp = 2"), refusal("train.batch", "the 2")));
+  const Sets sets = {"parallel.cp=2", "parallel.sharding=hybrid_shard", "parallel.chunks=2",
+                     "parallel.tp=2", "train.batch=1"};
+  EXPECT_THAT(problems(8, sets),
+              ElementsAre(refusal("parallel.cp", "yet"), refusal("parallel.sharding", "copies"),
+                          refusal("parallel.chunks", "pp is 1"), refusal("train.batch", "the 2")));
   const config::RunConfig config =
       config::load_or_throw({.sets = sets, .world = config::World{8, 8}});
   EXPECT_THAT(error_text<UsageError>([&] { require_layout(config, 8); }),
-              HasSubstr("this layout cannot be run on 8 ranks (6 problems)"));
+              HasSubstr("this layout cannot be run on 8 ranks (4 problems)"));
 }
 
 }  // namespace

@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "shoal/comm/world.h"
+#include "shoal/optim/optimizer.h"
+#include "shoal/parallel/parallel_model.h"
+#include "shoal/plan/mesh.h"
 #include "shoal/state/hugging_face/names.h"
-#include "shoal/train/step.h"
-#include "shoal/train/units.h"
 
 #include "tests/model/golden_models.h"
 
@@ -47,12 +49,6 @@ model::Pass pass_over(const model::Decoder& decoder, const at::Tensor& tokens) {
   return pass;
 }
 
-config::OptimizerConfig plain_adamw() {
-  config::OptimizerConfig optimizer;
-  optimizer.lr = kLr;
-  return optimizer;
-}
-
 // A bias of keys adds the same to all scores of a query, which softmax does not see: its true gradient is
 // zero. What is computed is round-off, and AdamW makes whole steps of it, as long as it is not small
 // beside epsilon. So two programs agree about it only up to lr times steps.
@@ -68,11 +64,29 @@ struct Differences {
   double key_bias = 0;  // of these, apart
 };
 
+// Pieces of weights, or gradients, of a model on one rank.
+std::map<std::string, at::Tensor> tensors_of(const parallel::ParallelModel& model, bool gradients) {
+  std::map<std::string, at::Tensor> tensors;
+  for (const parallel::HeldPiece& held : model.pieces()) {
+    const at::Tensor& from = gradients ? held.group->shard_gradient() : held.group->shard();
+    tensors[held.piece.spec->name] =
+        from.narrow(0, held.piece.offset, held.piece.count).view(held.piece.spec->shape);
+  }
+  return tensors;
+}
+
 Differences train_beside(const Golden& golden, at::ScalarType dtype) {
-  model::PlainBuilder builder({});
-  const auto decoder = load_decoder(golden.model, dtype, builder);
   const auto shape = checkpoint::read_hugging_face_config(golden.model);
-  optim::Optimizer optimizer(plain_adamw(), flat_units(*decoder));
+  config::RunConfig config;
+  config.model = shape.config;
+  config.optimizer.lr = kLr;
+  const auto world = comm::World::record(0, 1, nullptr);
+  const parallel::Ranks ranks = parallel::Ranks::alone(*world);
+  parallel::ParallelModel model(
+      config, ranks,
+      {.dtype = dtype, .gradient_dtype = dtype == at::kDouble ? at::kDouble : at::kFloat});
+  checkpoint::load_hugging_face(golden.model, model);
+  optim::Optimizer optimizer(config.optimizer, model.trainable());
   const at::Tensor tokens = read_tensor(golden.training, "tokens");
   const at::Tensor losses = read_tensor(golden.training, "losses");
   const at::Tensor norms = read_tensor(golden.training, "grad_norms");
@@ -81,31 +95,25 @@ Differences train_beside(const Golden& golden, at::ScalarType dtype) {
     worst = std::max(worst, max_difference(a, b));
   };
   const auto compare_all = [&](double& worst, const std::string& prefix, bool gradients) {
-    for (const auto& unit : decoder->units()) {
-      const model::UnitWeights& weights = unit->weights();
-      for (size_t i = 0; i < weights.size(); ++i) {
-        const std::string& name = weights.spec(i).name;
-        const at::Tensor ours = gradients ? weights.gradient(i) : weights.weight(i);
-        const at::Tensor theirs = golden.ours(prefix, shape, name);
-        if (!gradients && is_qkv_bias(name)) {
-          const std::vector<at::Tensor> mine = ours.chunk(3);
-          const std::vector<at::Tensor> others = theirs.chunk(3);
-          compare(worst, at::cat({mine[0], mine[2]}), at::cat({others[0], others[2]}));
-          compare(found.key_bias, mine[1], others[1]);
-        } else {
-          compare(worst, ours, theirs);
-        }
+    for (const auto& [name, ours] : tensors_of(model, gradients)) {
+      const at::Tensor theirs = golden.ours(prefix, shape, name);
+      if (!gradients && is_qkv_bias(name)) {
+        const std::vector<at::Tensor> mine = ours.chunk(3);
+        const std::vector<at::Tensor> others = theirs.chunk(3);
+        compare(worst, at::cat({mine[0], mine[2]}), at::cat({others[0], others[2]}));
+        compare(found.key_bias, mine[1], others[1]);
+      } else {
+        compare(worst, ours, theirs);
       }
     }
   };
   for (int64_t step = 0; step < tokens.size(0); ++step) {
-    open_gradients(*decoder);
-    const at::Tensor loss =
-        forward_backward(*decoder, pass_over(*decoder, tokens[step]), config::Recompute::kNone);
-    close_gradients(*decoder);
+    const model::Pass pass = pass_over(model.decoder(), tokens[step]);
+    const at::Tensor loss = model.forward_backward({&pass, 1});
     compare(found.loss, loss, losses[step]);
     if (step == 0) compare_all(found.gradient, "grad.", true);
     compare(found.norm, optimizer.step(kLr, loss).gradient_norm, norms[step]);
+    model.changed();
   }
   compare_all(found.weight, "weight.", false);
   return found;

@@ -15,9 +15,9 @@
 namespace shoal::comm {
 namespace {
 
-template <Reduce kOp>
-void combine_bf16(void* in, void* inout, int* count, MPI_Datatype* /*type*/) {
-  accumulate(Element::kBFloat16, kOp, inout, in, *count);
+template <Element kType, Reduce kOp>
+void combine_narrow(void* in, void* inout, int* count, MPI_Datatype* /*type*/) {
+  accumulate(kType, kOp, inout, in, *count);
 }
 
 MPI_Op make_op(MPI_User_function* function) {
@@ -26,18 +26,20 @@ MPI_Op make_op(MPI_User_function* function) {
   return op;
 }
 
-// MPI has no bfloat16: its ops are ours, made at the first use and kept for the life of the
+// MPI has no numbers of 16 bits: its ops for them are ours, made at the first use and kept for the life of the
 // process.
-MPI_Op bf16_op(Reduce op) {
-  static const MPI_Op sum = make_op(&combine_bf16<Reduce::kSum>);
-  static const MPI_Op min = make_op(&combine_bf16<Reduce::kMin>);
-  static const MPI_Op max = make_op(&combine_bf16<Reduce::kMax>);
+template <Element kType>
+MPI_Op narrow_op(Reduce op) {
+  static const MPI_Op sum = make_op(&combine_narrow<kType, Reduce::kSum>);
+  static const MPI_Op min = make_op(&combine_narrow<kType, Reduce::kMin>);
+  static const MPI_Op max = make_op(&combine_narrow<kType, Reduce::kMax>);
   if (op == Reduce::kMin) return min;
   return op == Reduce::kMax ? max : sum;
 }
 
 MPI_Op mpi_op_of(const at::Tensor& tensor, Reduce op) {
-  if (tensor.scalar_type() == at::kBFloat16) return bf16_op(op);
+  if (tensor.scalar_type() == at::kBFloat16) return narrow_op<Element::kBFloat16>(op);
+  if (tensor.scalar_type() == at::kHalf) return narrow_op<Element::kHalf>(op);
   if (op == Reduce::kMin) return MPI_MIN;
   return op == Reduce::kMax ? MPI_MAX : MPI_SUM;
 }
@@ -89,6 +91,7 @@ MPI_Datatype mpi_type_of(const at::Tensor& tensor) {
     case at::kFloat:
       return MPI_FLOAT;
     case at::kBFloat16:
+    case at::kHalf:
       return MPI_UINT16_T;
     case at::kLong:
       return MPI_INT64_T;

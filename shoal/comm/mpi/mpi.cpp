@@ -170,17 +170,17 @@ class MpiBackend final : public c10d::Backend {
   }
 
   Work send(Tensors& tensors, int to, int tag) override {
-    return transfer(
-        tensors.at(0), [&](void* data, int count, MPI_Datatype type, MPI_Request* request) {
-          check_mpi(MPI_Isend(data, count, type, to, tag, transfers_, request), "MPI_Isend");
-        });
+    return transfer(tensors.at(0), [&](void* data, int count, MPI_Datatype type,
+                                       MPI_Request* request) {
+      check_mpi(MPI_Isend(data, count, type, to, own_tag(tag), transfers_, request), "MPI_Isend");
+    });
   }
 
   Work recv(Tensors& tensors, int from, int tag) override {
-    return transfer(
-        tensors.at(0), [&](void* data, int count, MPI_Datatype type, MPI_Request* request) {
-          check_mpi(MPI_Irecv(data, count, type, from, tag, transfers_, request), "MPI_Irecv");
-        });
+    return transfer(tensors.at(0), [&](void* data, int count, MPI_Datatype type,
+                                       MPI_Request* request) {
+      check_mpi(MPI_Irecv(data, count, type, from, own_tag(tag), transfers_, request), "MPI_Irecv");
+    });
   }
 
  private:
@@ -189,6 +189,9 @@ class MpiBackend final : public c10d::Backend {
     if (!counts.empty()) return counts;
     return std::vector<int64_t>(static_cast<size_t>(getSize()), tensor.numel() / getSize());
   }
+
+  // An MPI may have fewer tags than a Group. Those of transfers that are under way at a time are near each other.
+  [[nodiscard]] int own_tag(int tag) const { return tag % session_->tags(); }
 
   template <class Start>
   Work transfer(const at::Tensor& tensor, Start start) {
@@ -209,12 +212,10 @@ class MpiBackend final : public c10d::Backend {
   OrderedWorker worker_;  // last: its thread uses the members above
 };
 
-constexpr int kSafeTags = 32768;  // what every MPI must allow
-
 class MpiTransport final : public Transport {
  public:
   explicit MpiTransport(const MpiOptions& options)
-      : options_(options), session_(std::make_shared<MpiSession>()) {
+      : options_(options), session_(std::make_shared<MpiSession>(options.max_tags)) {
     if (session_->rank() != options.rank || session_->size() != options.world_size) {
       throw UsageError(format(
           "MPI says this is rank {} of {}, but the environment says {} of {}: start shoal with the "
@@ -226,7 +227,9 @@ class MpiTransport final : public Transport {
   [[nodiscard]] std::string name() const override { return "mpi"; }
 
   c10::intrusive_ptr<c10d::Backend> make_group(const GroupSpec& group, int color) override {
-    const auto make = [&] { return session_->make_communicator(group.ranks, color % kSafeTags); };
+    const auto make = [&] {
+      return session_->make_communicator(group.ranks, color % session_->tags());
+    };
     const MpiCollectives mpi(make(), options_.max_count);
     return c10::make_intrusive<MpiBackend>(session_, mpi, make(), group.name, options_.board);
   }

@@ -21,6 +21,7 @@ struct MpiOptions {
   int world_size = 1;
   ActivityBoard* board = nullptr;
   int max_count = INT_MAX;  // elements per MPI call; longer ones are split (smaller only in tests)
+  int max_tags = INT_MAX;   // likewise: of those that the MPI has
 };
 
 struct MpiStatus {

@@ -1,7 +1,9 @@
 #include "shoal/comm/mpi/session.h"
 
+#include <algorithm>
 #include <array>
 #include <exception>
+#include <limits>
 #include <stdexcept>
 
 #include "shoal/core/error.h"
@@ -17,7 +19,7 @@ void check_mpi(int code, const char* call) {
       format("{}: {}", call, std::string_view(text.data(), static_cast<size_t>(length))));
 }
 
-MpiSession::MpiSession() {
+MpiSession::MpiSession(int max_tags) {
   int granted = MPI_THREAD_SINGLE;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &granted);
   if (granted != MPI_THREAD_MULTIPLE) {
@@ -29,6 +31,11 @@ MpiSession::MpiSession() {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
   MPI_Comm_size(MPI_COMM_WORLD, &size_);
+  const int* largest = nullptr;
+  int found = 0;
+  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &largest, &found);
+  if (found != 0) tags_ = std::min(*largest, std::numeric_limits<int>::max() - 1) + 1;
+  tags_ = std::min(tags_, max_tags);
 }
 
 MpiSession::~MpiSession() {

@@ -16,7 +16,8 @@ void check_mpi(int code, const char* call);
 
 class MpiSession {
  public:
-  MpiSession();  // UsageError without MPI_THREAD_MULTIPLE
+  // UsageError without MPI_THREAD_MULTIPLE. At most `max_tags` are used, though there may be more.
+  explicit MpiSession(int max_tags);
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
 
@@ -25,6 +26,8 @@ class MpiSession {
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
+  // How many tags this MPI has; the standard promises 32,768.
+  [[nodiscard]] int tags() const { return tags_; }
 
   // A communicator of these ranks; collective over them alone. `tag` tells concurrent creations
   // apart.
@@ -33,6 +36,7 @@ class MpiSession {
  private:
   int rank_ = 0;
   int size_ = 1;
+  int tags_ = 32'768;
 };
 
 }  // namespace shoal::comm

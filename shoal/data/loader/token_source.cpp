@@ -15,6 +15,25 @@ namespace {
 // A seam of two windows, and some for readers that are ahead.
 constexpr uint64_t kMoreThanAWindow = 8;
 
+std::vector<uint64_t> samples_per_shard(const Manifest& manifest, const SourceOptions& options) {
+  const uint64_t length = options.sequence_length;
+  std::vector<uint64_t> samples;
+  for (const ShardEntry& shard : manifest.of(options.split).shards) {
+    if (options.packing == PackingKind::kBestFit) {
+      const auto packed = shard.packed.find(options.sequence_length);
+      if (packed == shard.packed.end())
+        throw UsageError(
+            format("{} was not packed for sequences of {}: run shoal prepare with "
+                   "--pack {}",
+                   options.directory.string(), length, length));
+      samples.push_back(packed->second);
+    } else {
+      samples.push_back(shard.tokens == 0 ? 0 : (shard.tokens - 1) / length);
+    }
+  }
+  return samples;
+}
+
 }  // namespace
 
 struct TokenSource::OpenShard {
@@ -65,24 +84,15 @@ TokenSource::TokenSource(const SourceOptions& options)
 
 TokenSource::~TokenSource() = default;
 
+bool has_samples(const Manifest& manifest, const SourceOptions& options) {
+  const std::vector<uint64_t> samples = samples_per_shard(manifest, options);
+  return std::any_of(samples.begin(), samples.end(), [](uint64_t count) { return count > 0; });
+}
+
 std::vector<uint64_t> TokenSource::samples_per_shard() const {
   const uint64_t length = options_.sequence_length;
-  const std::vector<ShardEntry>& shards = manifest_.of(options_.split).shards;
-  std::vector<uint64_t> samples;
-  for (const ShardEntry& shard : shards) {
-    if (options_.packing == PackingKind::kBestFit) {
-      const auto packed = shard.packed.find(options_.sequence_length);
-      if (packed == shard.packed.end())
-        throw UsageError(
-            format("{} was not packed for sequences of {}: run shoal prepare with "
-                   "--pack {}",
-                   options_.directory.string(), length, length));
-      samples.push_back(packed->second);
-    } else {
-      samples.push_back(shard.tokens == 0 ? 0 : (shard.tokens - 1) / length);
-    }
-  }
-  if (std::all_of(samples.begin(), samples.end(), [](uint64_t count) { return count == 0; })) {
+  std::vector<uint64_t> samples = data::samples_per_shard(manifest_, options_);
+  if (!has_samples(manifest_, options_)) {
     throw UsageError(
         format("{} has {} {} tokens, in no shard enough for a sample of {}: make the "
                "sequence shorter or the corpus longer",
@@ -142,10 +152,9 @@ void TokenSource::read_packed(const OpenShard& shard, uint64_t sample, const Sam
   for (size_t number = begin; number < packing.sequence_ends[sample]; ++number) {
     const Segment& segment = packing.segments[number];
     shard.tokens.copy(segment.first, row.tokens.subspan(filled, segment.length));
-    // The mask belongs to targets: token t + 1 is the target of input t, and the first is of none.
-    const size_t none = filled == 0 ? 1 : 0;
-    shard.tokens.copy_mask(segment.first + none,
-                           row.loss_mask.subspan(filled + none - 1, segment.length - none));
+    // The mask belongs to targets: token t + 1 is the target of input t, and the first of a document is nobody's.
+    if (filled > 0) row.loss_mask[filled - 1] = 0;
+    shard.tokens.copy_mask(segment.first + 1, row.loss_mask.subspan(filled, segment.length - 1));
     filled += segment.length;
     const size_t inputs = std::min<size_t>(filled, options_.sequence_length);
     const size_t length = inputs - (filled - segment.length);

@@ -7,7 +7,8 @@
 // more than the length. Laid end to end, sample s of a shard is tokens [s * length, s * length +
 // length], so that its last target is the next one's first input; what is left at the end of a shard is
 // less than a sample and is not used. Packed, it is a sequence that `shoal prepare --pack LENGTH` has
-// counted: whole documents, padded.
+// counted: whole documents, padded. The first token of a document is no target there: what stands before it is
+// another document, which came to stand there because it fitted.
 //
 // Share freely between threads.
 #pragma once
@@ -45,6 +46,9 @@ struct SampleRow {
   std::span<uint8_t> loss_mask;
   std::vector<uint32_t>& document_lengths;  // appended; they add up to sequence_length
 };
+
+// Whether a split of a directory has any. UsageError when it was not packed for that length.
+bool has_samples(const Manifest& manifest, const SourceOptions& options);
 
 class TokenSource {
  public:

@@ -15,57 +15,56 @@ namespace shoal::model {
 namespace {
 
 // The cross-entropies of some rows of scores, which become their gradient. A chain of plain operators in
-// place: they run at the speed of the cache, which at::log_softmax does not.
+// place: they run at the speed of the cache, which at::log_softmax does not. `scale` of the gradient may be undefined.
 at::Tensor cross_entropies(const at::Tensor& scores,
                            const at::Tensor& classes,
                            const at::Tensor& counts,
-                           bool gradient) {
+                           const at::Tensor& scale) {
   scores.sub_(scores.amax(1, /*keepdim=*/true));
   const at::Tensor chosen = scores.gather(1, classes);
   const at::Tensor sums = scores.exp_().sum(1, /*keepdim=*/true);
-  if (gradient) {
-    scores.mul_(counts.defined() ? counts / sums : sums.reciprocal());
-    scores.scatter_add_(1, classes, counts.defined() ? counts.neg() : at::full_like(sums, -1));
+  if (scale.defined()) {
+    const at::Tensor factors = (counts.defined() ? counts : at::ones_like(sums)) * scale;
+    scores.mul_(factors / sums);
+    scores.scatter_add_(1, classes, factors.neg());
   }
   at::Tensor losses = sums.log().sub_(chosen);
   return counts.defined() ? losses.mul_(counts) : losses;
 }
 
 // The same of any number of bf16 rows on a CPU, where operators would need them in fp32 first.
-at::Tensor cross_entropies_of_bf16(const at::Tensor& scores,
-                                   const at::Tensor& classes,
-                                   const at::Tensor& counted,
-                                   bool gradient) {
-  const int64_t width = scores.size(1);
-  const at::Tensor counts = counted.defined() ? counted.to(at::kFloat).contiguous() : at::Tensor();
-  const at::Tensor targets = classes.contiguous();
-  at::Tensor losses = at::empty({scores.size(0)}, scores.options().dtype(at::kFloat));
-  auto* const first = static_cast<Bf16*>(scores.mutable_data_ptr());
+at::Tensor cross_entropies_of_bf16(const ScoredRows& rows) {
+  const int64_t width = rows.scores.size(1);
+  const at::Tensor counts =
+      rows.counted.defined() ? rows.counted.to(at::kFloat).contiguous() : at::Tensor();
+  const at::Tensor targets = rows.classes.contiguous();
+  at::Tensor losses = at::empty({rows.scores.size(0)}, rows.scores.options().dtype(at::kFloat));
+  auto* const first = static_cast<Bf16*>(rows.scores.mutable_data_ptr());
   const auto* const target = targets.const_data_ptr<int64_t>();
   const float* const count = counts.defined() ? counts.const_data_ptr<float>() : nullptr;
+  const bool gradient = rows.gradient_scale.defined();
+  const float scale = gradient ? rows.gradient_scale.item<float>() : 0;  // on a CPU: no wait
   auto* const loss = losses.mutable_data_ptr<float>();
-  parallel_loop(scores.size(0), /*least=*/1, [&](int64_t begin, int64_t end) {
+  parallel_loop(rows.scores.size(0), /*least=*/1, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       SHOAL_CHECK(target[row] >= 0 && target[row] < width, "target {} of {} classes", target[row],
                   width);
       Bf16* const at = first + row * width;
       const auto chosen = static_cast<size_t>(target[row]);
-      const float factor = count != nullptr ? count[row] : 1;
-      const float found =
-          gradient ? cross_entropy_to_gradient(at, static_cast<size_t>(width), chosen, factor)
-                   : cross_entropy_of_row(at, static_cast<size_t>(width), chosen);
-      loss[row] = found * factor;
+      const float counted = count != nullptr ? count[row] : 1;
+      loss[row] =
+          counted * (gradient ? cross_entropy_to_gradient(at, static_cast<size_t>(width), chosen,
+                                                          counted * scale)
+                              : cross_entropy_of_row(at, static_cast<size_t>(width), chosen));
     }
   });
   return losses;
 }
 
-at::Tensor cross_entropy(const at::Tensor& scores,
-                         const at::Tensor& classes,
-                         const at::Tensor& counted,
-                         bool gradient) {
+at::Tensor cross_entropy(const ScoredRows& all) {
+  const at::Tensor& scores = all.scores;
   if (scores.is_cpu() && scores.scalar_type() == at::kBFloat16 && scores.is_contiguous())
-    return cross_entropies_of_bf16(scores, classes, counted, gradient).sum();
+    return cross_entropies_of_bf16(all).sum();
   const at::TensorOptions wide = scores.options().dtype(wide_type(scores));
   const int64_t step = rows_in_cache(scores);
   const bool narrow = scores.scalar_type() != wide_type(scores);
@@ -76,12 +75,13 @@ at::Tensor cross_entropy(const at::Tensor& scores,
     const int64_t count = std::min(step, scores.size(0) - first);
     const at::Tensor rows = scores.narrow(0, first, count);
     const at::Tensor work = narrow ? buffer.narrow(0, 0, count).copy_(rows) : rows;
-    const at::Tensor counts =
-        counted.defined() ? counted.narrow(0, first, count).unsqueeze(1).to(wide) : at::Tensor();
+    const at::Tensor counts = all.counted.defined()
+                                  ? all.counted.narrow(0, first, count).unsqueeze(1).to(wide)
+                                  : at::Tensor();
     losses.narrow(0, first, count)
-        .copy_(
-            cross_entropies(work, classes.narrow(0, first, count).unsqueeze(1), counts, gradient));
-    if (narrow && gradient) rows.copy_(work);
+        .copy_(cross_entropies(work, all.classes.narrow(0, first, count).unsqueeze(1), counts,
+                               all.gradient_scale));
+    if (narrow && all.gradient_scale.defined()) rows.copy_(work);
   }
   return losses.sum();
 }
@@ -105,27 +105,30 @@ LossOfRows loss_of_rows(const at::Tensor& all,
   at::Tensor buffer = at::empty({step, matrix.size(0)}, all.options());
   at::Tensor loss = at::zeros({}, all.options().dtype(wide_type(all)));
   at::Tensor dx = gradient ? at::empty_like(all) : at::Tensor();
-  const auto scaled = [&](const at::Tensor& t) {
-    const at::Tensor by_count = t * targets.scale;
-    return targets.gradient_scale.defined() ? by_count * targets.gradient_scale.to(t.scalar_type())
-                                            : by_count;
-  };
+  // One factor, in a type that holds it: 1 / targets alone is lost in fp16, and what fp16 needs alone overflows there.
+  at::Tensor scale;
+  if (gradient) {
+    scale = targets.gradient_scale.defined()
+                ? targets.gradient_scale * targets.scale
+                : at::full({}, targets.scale, all.options().dtype(wide_type(all)));
+  }
   for (int64_t first = 0; first < all.size(0); first += step) {
     const int64_t count = std::min(step, all.size(0) - first);
     const at::Tensor rows = all.narrow(0, first, count);
     at::Tensor scores = buffer.narrow(0, 0, count);
     at::mm_out(scores, rows, matrix.t());
     loss.add_(
-        entropy(scores, targets.classes.narrow(0, first, count),
-                targets.counted.defined() ? targets.counted.narrow(0, first, count) : at::Tensor(),
-                gradient));
+        entropy({.scores = scores,
+                 .classes = targets.classes.narrow(0, first, count),
+                 .counted = targets.counted.defined() ? targets.counted.narrow(0, first, count)
+                                                      : at::Tensor(),
+                 .gradient_scale = scale}));
     if (!gradient) continue;
     at::Tensor drows = dx.narrow(0, first, count);
     at::mm_out(drows, scores, matrix);
-    // The scale is far smaller a factor on x than on the scores.
-    weight.add_gradient_product(scores, scaled(rows));
+    weight.add_gradient_product(scores, rows);
   }
-  return {.loss = loss.mul_(targets.scale), .dx = gradient ? scaled(dx) : at::Tensor()};
+  return {.loss = loss.mul_(targets.scale), .dx = dx};
 }
 
 at::Tensor head_loss(const at::Tensor& x,

@@ -29,10 +29,16 @@ at::Tensor head_loss(const at::Tensor& x,
                      const Targets& targets,
                      int64_t rows_at_once = 0);
 
-// The sum of the cross-entropies of some rows of scores, which are gone after. With `gradient` they
-// become it. `counted` may be undefined.
-using CrossEntropy = std::function<at::Tensor(
-    const at::Tensor& scores, const at::Tensor& classes, const at::Tensor& counted, bool gradient)>;
+// The rows of scores that a cross-entropy is asked for.
+struct ScoredRows {
+  at::Tensor scores;   // gone after; with `gradient_scale` they become their gradient, times that
+  at::Tensor classes;  // of the targets
+  at::Tensor counted;  // undefined: all are
+  at::Tensor gradient_scale;  // a scalar, in fp32 or wider; undefined: no gradient is wanted
+};
+
+// The sum of their cross-entropies.
+using CrossEntropy = std::function<at::Tensor(const ScoredRows& rows)>;
 
 struct LossOfRows {
   at::Tensor loss;

@@ -1,0 +1,256 @@
+#include "shoal/cluster/run_owner.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <ctime>
+#include <map>
+#include <optional>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "shoal/cluster/address.h"
+#include "shoal/core/error.h"
+#include "shoal/core/files.h"
+#include "shoal/core/log.h"
+
+namespace shoal::cluster {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "owner-";
+constexpr size_t kMostBytes = 4096;
+constexpr size_t kLongestValue = 400;
+constexpr Duration kTimeToDie = std::chrono::seconds(2);
+
+std::string first_line_of(const char* path) {
+  try {
+    const std::string text = ChunkReader(path).next(kLongestValue);
+    return text.substr(0, text.find('\n'));
+  } catch (const DataError&) {
+    return {};
+  }
+}
+
+// When a process began, in ticks since the host did: with its number, a name that no later process has. Nothing of one
+// that is dead, though nobody has asked for its exit code yet.
+std::string start_of(const std::string& pid) {
+  const std::string stat = first_line_of(format("/proc/{}/stat", pid).c_str());
+  const size_t name_end = stat.rfind(')');  // the name may hold anything
+  if (name_end == std::string::npos || name_end + 2 >= stat.size()) return {};
+  const char state = stat[name_end + 2];
+  if (state == 'Z' || state == 'X') return {};
+  std::string_view rest = std::string_view(stat).substr(name_end + 1);
+  constexpr int kFieldsBefore = 19;
+  for (int i = 0; i < kFieldsBefore; ++i) {
+    const size_t blank = rest.find(' ', 1);
+    if (blank == std::string_view::npos) return {};
+    rest.remove_prefix(blank);
+  }
+  return std::string(rest.substr(1, rest.find(' ', 1) - 1));
+}
+
+std::string now_in_words() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  ::gmtime_r(&now, &parts);
+  std::string text(32, '\0');
+  text.resize(std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%S UTC", &parts));
+  return text;
+}
+
+// What an owner's file says, one "key: value" a line.
+using Facts = std::map<std::string, std::string>;
+
+Facts facts_of(const Membership& me, const Environment& environment) {
+  std::error_code ignored;
+  const std::string pid = std::to_string(::getpid());
+  return {{"job", me.job},
+          {"host", host_name()},
+          {"since", now_in_words()},
+          {"process", pid},
+          {"process started", start_of(pid)},
+          {"process numbers", fs::read_symlink("/proc/self/ns/pid", ignored).string()},
+          {"boot", first_line_of("/proc/sys/kernel/random/boot_id")},
+          {"slurm job", environment.get_or("SLURM_JOB_ID", "")},
+          {"slurm restarts", environment.get_or("SLURM_RESTART_COUNT", "0")}};
+}
+
+std::string written(const Facts& facts) {
+  std::string text;
+  for (const auto& [key, value] : facts) text += format("{}: {}\n", key, value);
+  return text;
+}
+
+// Anybody may have written it: what is shown to people has nothing in it that a terminal would obey.
+Facts read_facts(const fs::path& path) {
+  Facts facts;
+  const std::string text = read_file(path, kMostBytes);
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    const std::string line = text.substr(at, end - at);
+    const size_t colon = line.find(": ");
+    if (colon != std::string::npos) {
+      std::string value = line.substr(colon + 2, kLongestValue);
+      std::replace_if(
+          value.begin(), value.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+      facts[line.substr(0, colon)] = value;
+    }
+    at = end + 1;
+  }
+  return facts;
+}
+
+std::string value_of(const Facts& facts, const std::string& key) {
+  const auto found = facts.find(key);
+  return found == facts.end() ? "" : found->second;
+}
+
+bool same(const Facts& a, const Facts& b, const std::string& key) {
+  return !value_of(a, key).empty() && value_of(a, key) == value_of(b, key);
+}
+
+uint64_t number_in(const std::string& text) {
+  uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+// Whoever starts a job anew right after killing it finds the old one dying.
+bool process_goes(const Facts& owner) {
+  const Clock::time_point until = Clock::now() + kTimeToDie;
+  for (;;) {
+    if (start_of(value_of(owner, "process")) != value_of(owner, "process started")) return true;
+    if (Clock::now() >= until) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+// What is known of its process; nothing when only its file can tell.
+std::optional<bool> is_gone(const Facts& owner, const Facts& me) {
+  if (same(owner, me, "host") && !value_of(owner, "boot").empty() && !same(owner, me, "boot"))
+    return true;  // the host has been started again
+  if (same(owner, me, "boot") && same(owner, me, "process numbers")) return process_goes(owner);
+  if (same(owner, me, "slurm job") &&
+      number_in(value_of(owner, "slurm restarts")) < number_in(value_of(me, "slurm restarts")))
+    return true;  // Slurm ends a job before it starts it again
+  return std::nullopt;
+}
+
+fs::path owner_file(const fs::path& directory, uint64_t number) {
+  return directory / format("{}{:06}", kPrefix, number);
+}
+
+// Owners that there are or were: the highest number, 0 when there is none.
+uint64_t highest_in(const fs::path& directory) {
+  uint64_t highest = 0;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with(kPrefix)) continue;
+    const std::string digits = name.substr(kPrefix.size());
+    const bool all = !digits.empty() && digits.find_first_not_of("0123456789") == std::string::npos;
+    if (all) highest = std::max(highest, number_in(digits));
+  }
+  if (error) throw DataError(format("cannot list {}: {}", directory.string(), error.message()));
+  return highest;
+}
+
+// Opened anew each time: that is when a network file system asks its server.
+std::optional<timespec> touched_at(const fs::path& path) {
+  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (!fd.valid() || ::fstat(fd.get(), &status) != 0) return std::nullopt;
+  return status.st_mtim;
+}
+
+bool is_untouched(const fs::path& path, Duration patience) {
+  const auto first = touched_at(path);
+  const Clock::time_point until = Clock::now() + patience;
+  while (Clock::now() < until) {
+    std::this_thread::sleep_for(std::min<Duration>(patience / 10, std::chrono::seconds(1)));
+    const auto now = touched_at(path);
+    if (!now || !first) return true;  // given back
+    if (now->tv_sec != first->tv_sec || now->tv_nsec != first->tv_nsec) return false;
+  }
+  return true;
+}
+
+std::string described(const Facts& owner) {
+  return format("job {} on {} (process {}) since {}", value_of(owner, "job"),
+                value_of(owner, "host"), value_of(owner, "process"), value_of(owner, "since"));
+}
+
+}  // namespace
+
+RunOwner::RunOwner(fs::path directory,
+                   const Membership& me,
+                   const Environment& environment,
+                   const RunOwnerOptions& options)
+    : directory_(std::move(directory)) {
+  const Facts mine = facts_of(me, environment);
+  for (;;) {
+    const uint64_t before = highest_in(directory_);
+    const fs::path path = owner_file(directory_, before);
+    if (before > 0 && touched_at(path)) {
+      const Facts owner = read_facts(path);
+      std::optional<bool> gone = is_gone(owner, mine);
+      if (options.take_over) gone = true;
+      if (!gone) {
+        log::info("{} belongs to {}: watching for {} whether it is still there",
+                  directory_.string(), described(owner), format_duration(options.patience));
+        gone = is_untouched(path, options.patience);
+      }
+      if (!*gone)
+        throw UsageError(
+            format("{} belongs to {}: end that job, choose another run.name, or take the run over "
+                   "with --set run.take_over=true",
+                   directory_.string(), described(owner)));
+      log::info("{} is taken over from {}", directory_.string(), described(owner));
+    }
+    if (!create_file_once(owner_file(directory_, before + 1), written(mine))) continue;
+    number_ = before + 1;
+    content_ = written(mine);
+    std::error_code ignored;
+    if (before > 0) fs::remove(path, ignored);
+    break;
+  }
+  thread_ = std::thread([this, every = options.beat] { beat(every); });
+}
+
+RunOwner::~RunOwner() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+  std::error_code ignored;
+  if (owns()) fs::remove(file(), ignored);
+}
+
+fs::path RunOwner::file() const { return owner_file(directory_, number_); }
+
+// When those who took over are gone as well there is no file, or another one's with this number.
+bool RunOwner::owns() const {
+  try {
+    return highest_in(directory_) == number_ && read_file(file(), kMostBytes) == content_;
+  } catch (const DataError&) {
+    return false;
+  }
+}
+
+void RunOwner::beat(Duration every) {
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, every, [this] { return ending_; })) {
+    const UniqueFd fd(::open(file().c_str(), O_WRONLY | O_CLOEXEC));
+    if (fd.valid()) ::futimens(fd.get(), nullptr);
+    lost_ = !owns();
+  }
+}
+
+}  // namespace shoal::cluster

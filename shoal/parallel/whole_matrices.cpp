@@ -1,0 +1,121 @@
+#include "shoal/parallel/whole_matrices.h"
+
+#include <optional>
+
+#include <ATen/ATen.h>
+
+namespace shoal::parallel {
+namespace {
+
+using plan::MatrixPart;
+using plan::MatrixRound;
+using plan::WholeMatrix;
+using Transfer = comm::Group::Transfer;
+
+constexpr int kTag = 0;  // of two ranks, each sends the other one part in a round
+
+// The matrix that this rank makes whole in a round: what each tensor-parallel place has of it, as the ranks of that
+// place have divided it.
+class Assembled {
+ public:
+  Assembled(const WholeMatrix& matrix, const at::TensorOptions& options) : matrix_(matrix) {
+    for (const std::vector<plan::Part>& boxes : matrix.boxes) {
+      int64_t elements = 0;
+      for (const plan::Part& box : boxes) elements += box.rows * box.columns;
+      places_.push_back(at::empty({elements}, options));
+    }
+  }
+
+  [[nodiscard]] at::Tensor part(const MatrixPart& part) const {
+    return places_[static_cast<size_t>(part.place)].narrow(0, part.first, part.count);
+  }
+
+  void turn(const optim::MatrixUpdate& update) {
+    const at::Tensor whole = at::empty({matrix_.rows, matrix_.columns}, places_.front().options());
+    for_each_box(whole, [](const at::Tensor& box, const at::Tensor& held) { box.copy_(held); });
+    for_each_box(update.turned(whole),
+                 [](const at::Tensor& box, const at::Tensor& held) { held.copy_(box); });
+  }
+
+ private:
+  template <class Copy>
+  void for_each_box(const at::Tensor& whole, const Copy& copy) const {
+    for (size_t place = 0; place < places_.size(); ++place) {
+      int64_t begin = 0;
+      for (const plan::Part& box : matrix_.boxes[place]) {
+        copy(whole.narrow(0, box.first_row, box.rows).narrow(1, box.first_column, box.columns),
+             places_[place].narrow(0, begin, box.rows * box.columns).view({box.rows, box.columns}));
+        begin += box.rows * box.columns;
+      }
+    }
+  }
+
+  const WholeMatrix& matrix_;
+  std::vector<at::Tensor> places_;
+};
+
+// A part of a matrix where this rank holds it, and where this rank makes the matrix whole: either, or both.
+struct Way {
+  at::Tensor held;
+  at::Tensor assembled;
+  int peer = 0;  // who has the other
+};
+
+void copy_along(const Way& way, bool there) {
+  there ? way.assembled.copy_(way.held) : way.held.copy_(way.assembled);
+}
+
+// All parts there, or back.
+void move(comm::Group& ranks, const std::vector<Way>& ways, bool there, const char* what) {
+  std::vector<Transfer> transfers;
+  for (const Way& way : ways) {
+    if (way.held.defined() && way.assembled.defined()) {
+      copy_along(way, there);
+      continue;
+    }
+    const bool sends = way.held.defined() == there;
+    transfers.push_back({sends ? Transfer::Way::kSend : Transfer::Way::kRecv,
+                         way.held.defined() ? way.held : way.assembled, way.peer, kTag});
+  }
+  ranks.exchange(transfers, what).wait();
+}
+
+}  // namespace
+
+void WholeMatrices::run(const MatrixRound& round, optim::MatrixUpdate& update) {
+  const int self = ranks_.rank();
+  std::optional<Assembled> mine;
+  if (static_cast<size_t>(self) < round.size())
+    mine.emplace(round[static_cast<size_t>(self)], update.options());
+  std::vector<Way> ways;
+  std::vector<std::pair<optim::MatrixPiece, at::Tensor>> held;
+  for (int owner = 0; owner < static_cast<int>(round.size()); ++owner) {
+    const WholeMatrix& matrix = round[static_cast<size_t>(owner)];
+    for (const MatrixPart& part : matrix.parts) {
+      Way way;
+      if (part.rank == self) {
+        const optim::MatrixPiece piece{.unit = units_.at({matrix.chunk, matrix.group}),
+                                       .offset = part.offset,
+                                       .count = part.count};
+        way.held = update.piece_to_turn(piece);
+        way.peer = owner;
+        held.emplace_back(piece, way.held);
+      }
+      if (owner == self) {
+        way.assembled = mine->part(part);
+        way.peer = part.rank;
+      }
+      if (way.held.defined() || way.assembled.defined()) ways.push_back(std::move(way));
+    }
+  }
+  move(ranks_, ways, /*there=*/true, "parts of matrices");
+  if (mine) mine->turn(update);
+  move(ranks_, ways, /*there=*/false, "parts of matrices that were turned");
+  for (const auto& [piece, turned] : held) update.apply(piece, turned);
+}
+
+void WholeMatrices::for_each(optim::MatrixUpdate& update) {
+  for (const MatrixRound& round : rounds_) run(round, update);
+}
+
+}  // namespace shoal::parallel

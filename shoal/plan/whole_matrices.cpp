@@ -1,0 +1,114 @@
+#include "shoal/plan/whole_matrices.h"
+
+#include <algorithm>
+#include <span>
+
+#include "shoal/plan/rank_work.h"
+#include "shoal/plan/sharding.h"
+#include "shoal/plan/stages.h"
+
+namespace shoal::plan {
+namespace {
+
+using config::RunConfig;
+
+std::vector<Part> boxes_of(const Parameter& weight) {
+  if (!weight.parts.empty()) return weight.parts;
+  return {{.rows = weight.shape[0], .columns = weight.shape[1]}};
+}
+
+// The matrices of a stage, as all ranks hold them that divide it.
+class StageMatrices {
+ public:
+  StageMatrices(const RunConfig& config, const Stage& stage, size_t chunk, int shards)
+      : chunk_(chunk), shards_(shards) {
+    for (int place = 0; place < config.parallel.tp; ++place)
+      places_.push_back(
+          stage_work(config, stage, {.ranks = config.parallel.tp, .rank = place}, shards));
+  }
+
+  // Ranks of one shard stand beside each other, in the order of their places.
+  void append_to(std::vector<WholeMatrix>& matrices) const {
+    for (size_t group = 0; group < places_.front().groups.size(); ++group) {
+      const size_t first = matrices.size();
+      declare(group, matrices);
+      for (int shard = 0; shard < shards_; ++shard) {
+        for (size_t place = 0; place < places_.size(); ++place)
+          add_parts(group, shard, place,
+                    {matrices.begin() + static_cast<ptrdiff_t>(first), matrices.end()});
+      }
+    }
+  }
+
+ private:
+  void declare(size_t group, std::vector<WholeMatrix>& matrices) const {
+    for (const size_t unit : places_.front().groups[group].units) {
+      for (size_t i = 0; i < places_.front().units[unit].weights.size(); ++i) {
+        const Parameter& weight = places_.front().units[unit].weights[i];
+        if (!is_turned(weight.name, weight.shape.size())) continue;
+        WholeMatrix matrix{.name = weight.name,
+                           .rows = weight.shape[0],
+                           .columns = weight.shape[1],
+                           .chunk = chunk_,
+                           .group = group};
+        for (const StageWork& place : places_)
+          matrix.boxes.push_back(boxes_of(place.units[unit].weights[i]));
+        matrices.push_back(std::move(matrix));
+      }
+    }
+  }
+
+  void add_parts(size_t group, int shard, size_t place, std::span<WholeMatrix> matrices) const {
+    const StageWork& stage = places_[place];
+    const GroupWork& held = stage.groups[group];
+    const int64_t begin = held.shard * shard;
+    for (const FlatPiece& piece : pieces_within(stage, held, begin, begin + held.shard)) {
+      const auto matrix = std::find_if(
+          matrices.begin(), matrices.end(),
+          [&](const WholeMatrix& candidate) { return candidate.name == piece.weight->name; });
+      if (matrix == matrices.end()) continue;
+      matrix->parts.push_back(
+          {.rank = shard * static_cast<int>(places_.size()) + static_cast<int>(place),
+           .place = static_cast<int>(place),
+           .first = piece.first,
+           .count = piece.count,
+           .offset = piece.begin - begin});
+    }
+  }
+
+  size_t chunk_;
+  int shards_;
+  std::vector<StageWork> places_;
+};
+
+}  // namespace
+
+bool is_turned(std::string_view name, size_t dimensions) {
+  return dimensions == 2 && name.starts_with("blocks.");
+}
+
+std::vector<MatrixRound> matrix_rounds(const RunConfig& config, const Mesh& mesh, int rank) {
+  const config::ParallelConfig& parallel = config.parallel;
+  const std::vector<Stage> stages =
+      cut_into_stages(config.model.layers, parallel.pp * parallel.chunks);
+  std::vector<WholeMatrix> matrices;
+  for (int chunk = 0; chunk < parallel.chunks; ++chunk) {
+    const int number = chunk * parallel.pp + mesh.position(rank, Axis::kPp);
+    StageMatrices(config, stages[static_cast<size_t>(number)], static_cast<size_t>(chunk),
+                  mesh.size(shard_axes(parallel)))
+        .append_to(matrices);
+  }
+  std::stable_sort(matrices.begin(), matrices.end(),
+                   [](const WholeMatrix& a, const WholeMatrix& b) {
+                     return a.rows * a.columns > b.rows * b.columns;
+                   });
+  const auto ranks = static_cast<size_t>(mesh.size(matrix_axes(parallel)));
+  std::vector<MatrixRound> rounds;
+  for (size_t i = 0; i < matrices.size(); ++i) {
+    if (i % ranks == 0) rounds.emplace_back();
+    rounds.back().push_back(std::move(matrices[i]));
+  }
+  return rounds;
+}
+
+}  // namespace shoal::plan
