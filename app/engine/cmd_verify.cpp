@@ -13,9 +13,11 @@
 #include "shoal/plan/composition.h"
 #include "shoal/plan/layout.h"
 #include "shoal/verify/agreement.h"
+#include "shoal/verify/random_case.h"
 #include "shoal/verify/tolerance.h"
 
 #include "app/arguments.h"
+#include "app/engine/hunt.h"
 #include "app/engine/job.h"
 #include "app/engine/layout_list.h"
 #include "app/launch_ranks.h"
@@ -23,7 +25,6 @@
 namespace shoal::app {
 namespace {
 
-constexpr int64_t kMadeUpVocabulary = 257;
 constexpr int kMaxSteps = 1'000'000;
 
 struct VerifyWords {
@@ -35,6 +36,10 @@ struct VerifyWords {
   std::string precision = "fp64";
   bool list = false;
   bool json = false;
+  std::optional<int> random;
+  int seed = 0;
+  bool resume = false;
+  bool stop_at_first = false;
 };
 
 std::vector<std::string> sets_of(const VerifyWords& words) {
@@ -48,17 +53,10 @@ std::vector<std::string> sets_of(const VerifyWords& words) {
   return sets;
 }
 
-// What is compared is how ranks work together: no data and no weights of others are needed, every step
-// has the whole learning rate, and the same one on any number of ranks.
+// One thread a rank: with two, a busy machine was seen to give one rank's own loss anew with a difference of 3e-12.
 config::RunConfig compared(config::RunConfig config) {
-  config.train.init_from = config::kFromScratch;
-  config.optimizer.curve = config::CurveKind::kConstant;
-  config.optimizer.warmup = 0;
-  config.optimizer.scale_by_ranks = false;
-  if (!config.model.vocab_size) config.model.vocab_size = kMadeUpVocabulary;
-  // With two, a busy machine was seen to give one rank's own loss anew with a difference of 3e-12.
   if (!config.train.threads) config.train.threads = 1;
-  return config;
+  return verify::compared(std::move(config));
 }
 
 // As many as the degrees make; dp_shard: auto is then one.
@@ -139,10 +137,15 @@ Report report_of(const config::RunConfig& config,
   const auto against = [](double difference, double most) {
     return format("{:.1e}, allowed {:.1e}", difference, most);
   };
+  report.section("largest values")
+      .add("gradient", found.largest_gradient)
+      .add("weight", found.largest_weight)
+      .add("norm", found.largest_norm);
   report.section("largest differences")
       .add("loss", found.loss, against(found.loss, allowed.loss))
       .add("gradient", worst.gradient, against(worst.gradient, allowed.gradient))
       .add("weight", worst.weight, against(worst.weight, allowed.weight))
+      .add("norm", found.norm, against(found.norm, allowed.norm))
       .add("tolerance", allowed.rule);
   return report;
 }
@@ -217,6 +220,16 @@ void add_options(Arguments& command, VerifyWords& words) {
                  {.shown = "N", .range = {{1, kMaxSteps}}});
   command.option("--precision", words.precision, "fp64, fp32 or bf16; fp64 without this",
                  {.shown = "NAME"});
+  command.option("--random", words.random,
+                 "draw so many models and layouts of up to --ranks ranks (8 without it), and make "
+                 "what differs small",
+                 {.shown = "N", .range = {{1, kMaxSteps}}});
+  command.option("--seed", words.seed, "of what is drawn; 0 without this",
+                 {.shown = "S", .range = {{0, INT_MAX}}});
+  command.flag("--resume", words.resume,
+               "with --random: each begins with a checkpoint that another random layout has saved");
+  command.flag("--stop-at-first", words.stop_at_first,
+               "with --random: end with the first that differs, as it was drawn");
   command.flag("--list", words.list, "which layouts compose, and what is refused and why");
   command.flag("--json", words.json, "as JSON");
 }
@@ -234,6 +247,14 @@ int run_verify(const std::vector<std::string>& arguments) {
       "  srun --ntasks=8 shoal verify configs/debug_cpu.yaml --layout tp=2,sharding=full_shard\n");
   add_options(command, words);
   if (!command.parse(arguments)) return 0;
+  const auto environment = cluster::Environment::of_this_process();
+  if (const auto directory = environment.get(kHuntDirectory)) return hunt_as_rank(*directory);
+  if (words.random)
+    return hunt({.cases = *words.random,
+                 .seed = static_cast<uint64_t>(words.seed),
+                 .most_ranks = words.ranks.value_or(8),
+                 .resumes = words.resume,
+                 .stop_at_first = words.stop_at_first});
   if (words.list) {
     std::cout << layout_list();
     return 0;
@@ -241,7 +262,6 @@ int run_verify(const std::vector<std::string>& arguments) {
   if (words.precision != "fp64" && words.precision != "fp32" && words.precision != "bf16")
     throw UsageError(format("--precision is '{}', but layouts are compared in fp64, fp32 or bf16",
                             words.precision));
-  const auto environment = cluster::Environment::of_this_process();
   if (cluster::detect_membership(environment).launcher == "none") {
     const int ranks = ranks_of(words);
     if (ranks > 1) return launch_verification(words, ranks, arguments);

@@ -64,6 +64,7 @@ class World::Parts {
   WorldOptions options;
   std::map<std::string, int> made;  // groups, by name
   std::shared_ptr<std::atomic<bool>> broken = std::make_shared<std::atomic<bool>>(false);
+  std::map<std::vector<int>, Group> reusable;
   std::optional<cluster::Rendezvous> meeting;
   std::unique_ptr<Transport> data;               // nullptr: every group has one rank
   std::unique_ptr<Transport> control_transport;  // where `data` cannot carry CPU tensors
@@ -107,6 +108,16 @@ class World::Parts {
     SHOAL_CHECK(self != ranks.end() && std::is_sorted(ranks.begin(), ranks.end()),
                 "group {} must list rank {} and be ascending", name, me.rank);
     return {name, ranks, static_cast<int>(self - ranks.begin()), made[name]++};
+  }
+
+  // The members of a group made it together, so that either all of them have it or none.
+  Group group(const std::string& name, const std::vector<int>& ranks) {
+    if (!options.reuse_groups) return make_group(data.get(), name, ranks);
+    const auto found = reusable.find(ranks);
+    if (found == reusable.end())
+      return reusable.emplace(ranks, make_group(data.get(), name, ranks)).first->second;
+    (void)spec_of(name, ranks);  // is counted all the same
+    return found->second;
   }
 
   Group make_group(Transport* transport, const std::string& name, const std::vector<int>& ranks) {
@@ -195,7 +206,7 @@ std::string World::store_endpoint() const {
 }
 
 Group World::group(const std::string& name, const std::vector<int>& ranks) {
-  return parts_->make_group(parts_->data.get(), name, ranks);
+  return parts_->group(name, ranks);
 }
 
 c10::intrusive_ptr<c10d::Backend> World::bare_group(const std::string& name,
@@ -235,6 +246,7 @@ std::vector<std::string> World::hosts() {
 
 void World::leave() {
   control().barrier("leaving");
+  parts_->reusable.clear();
   parts_->control.reset();
   parts_->data.reset();
   parts_->control_transport.reset();

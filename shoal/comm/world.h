@@ -37,6 +37,8 @@ struct WorldOptions {
   std::optional<std::string> interface;  // name or address; none = the one that reaches rank 0
   CallListener* listener = nullptr;      // outlives the world
   ActivityBoard* board = nullptr;        // outlives the world
+  bool reuse_groups =
+      false;  // of the same ranks: for who goes through many layouts, one after the other
   int control_block = Control::kBlock;
 };
 

@@ -5,7 +5,7 @@
 //   decoder.materialize({.dtype = at::kBFloat16, .seed = 1});
 //   const at::Tensor loss = decoder.forward(decoder.pass_over(batch, ...));
 //
-// Training drives the units one by one instead (train/step.h). A part of a decoder has the same units
+// Training drives the units one by one instead (parallel/stage.h). A part of a decoder has the same units
 // with the others missing, and their names and weights are the same: a pipeline stage.
 #pragma once
 

@@ -150,7 +150,8 @@ Agreement compare_with_one_rank(const config::RunConfig& config,
   if (world.rank() == 0) one.emplace(plain, alone);
   Reference reference(config, all);
   const Pieces pieces(layout.model());
-  Agreement found{.steps = options.steps, .lr = config.optimizer.lr};
+  Agreement found{
+      .steps = options.steps, .resumed = options.resume != nullptr, .lr = config.optimizer.lr};
   const auto& groups = layout.model().stages().front()->groups();
   const at::ScalarType weight_type = groups.front()->shard().scalar_type();
   const at::ScalarType gradient_type = groups.front()->shard_gradient().scalar_type();
@@ -172,8 +173,13 @@ Agreement compare_with_one_rank(const config::RunConfig& config,
     return expected.item<double>();
   };
 
+  for (int64_t step = 0; one && step < options.steps_before; ++step) {
+    one->gradients_of(step);
+    one->update(step);
+  }
+  if (options.resume) options.resume(layout);
   compare(What::kInitial, &TensorDifference::initial);
-  for (int64_t step = 0; step < options.steps; ++step) {
+  for (int64_t step = options.steps_before; step < options.steps_before + options.steps; ++step) {
     at::Tensor theirs = one ? one->gradients_of(step) : at::Tensor();
     const at::Tensor ours = layout.gradients_of(step);
     found.losses.push_back(compare_scalars(found.loss, theirs, ours));
@@ -181,7 +187,7 @@ Agreement compare_with_one_rank(const config::RunConfig& config,
     if (options.tamper) options.tamper(layout.model(), step);
     compare(What::kGradient, &TensorDifference::gradient);
     theirs = one ? one->update(step) : at::Tensor();
-    compare_scalars(found.norm, theirs, layout.update(step));
+    raise(found.largest_norm, compare_scalars(found.norm, theirs, layout.update(step)));
     compare(What::kWeight, &TensorDifference::weight);
   }
   share(all, found);

@@ -24,7 +24,7 @@ class ParallelModel;
 namespace shoal::verify {
 
 struct TensorDifference {
-  double initial = 0;   // of weights before the first step: zero, or something is wrong
+  double initial = 0;   // of weights before the first step that is compared
   double gradient = 0;  // before clipping, the largest of all steps
   double weight = 0;    // after an update, the largest of all steps
 };
@@ -32,11 +32,14 @@ struct TensorDifference {
 // Of all ranks; the same on all of them.
 struct Agreement {
   int64_t steps = 0;
+  bool resumed =
+      false;  // from a checkpoint: weights at the start are those of other ranks' arithmetic
   double lr = 0;
   std::vector<double> losses;         // of one rank, step by step
   std::vector<double> layout_losses;  // and of the layout
   double loss = 0;                    // the largest difference
   double norm = 0;                    // of the gradients' norm
+  double largest_norm = 0;
   double largest_gradient = 0;
   double largest_weight = 0;
   std::map<std::string, TensorDifference> tensors;
@@ -44,8 +47,14 @@ struct Agreement {
   [[nodiscard]] TensorDifference worst() const;
 };
 
+class Side;
+
 struct CompareOptions {
   int64_t steps = 5;
+  // Steps that one rank takes alone. The layout is brought to the same place by `resume`, in which each rank loads
+  // what it holds; everything is compared from there on.
+  int64_t steps_before = 0;
+  std::function<void(Side& layout)> resume = nullptr;
   // Called with the layout's model on each rank when the gradients of a step are complete: for tests of the
   // comparison.
   std::function<void(parallel::ParallelModel& model, int64_t step)> tamper = nullptr;

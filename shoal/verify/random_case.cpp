@@ -92,6 +92,7 @@ void draw_training(Dice& dice, Sets& sets) {
   sets["run.seed"] = std::to_string(dice.between(0, 1 << 20));
   sets["optimizer.kind"] = dice.one_of(std::array{"adamw", "adamw", "sgd", "muon"});
   sets["optimizer.lr"] = "0.01";
+  sets["optimizer.epsilon"] = "1.0e-3";  // AdamW divides by it what is nothing but round-off
   sets["optimizer.clip"] = dice.one_of(std::array{"0", "0.5", "1"});
   if (dice.chance(0.3)) sets["optimizer.weight_decay"] = "0";
   sets["train.batch"] = std::to_string(dice.between(1, 13));
@@ -160,6 +161,7 @@ const std::map<std::string, std::string>& simplest_values() {
                                                             {"optimizer.clip", "0"},
                                                             {"model.norm_epsilon", "1.0e-3"},
                                                             {"optimizer.lr", "0.01"},
+                                                            {"optimizer.epsilon", "1.0e-3"},
                                                             {"train.precision", "fp64"},
                                                             {"parallel.dp_shard", "1"},
                                                             {"parallel.prefetch", "0"}};

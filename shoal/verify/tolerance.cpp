@@ -31,6 +31,7 @@ Tolerance relative_to(const Epsilons& of, const Agreement& found) {
       .gradient = of.gradient * of.epsilon * found.largest_gradient,
       .weight =
           2 * found.lr * static_cast<double>(found.steps) + 2 * of.epsilon * found.largest_weight,
+      .norm = of.gradient * of.epsilon * found.largest_norm,
       .rule = format("{} epsilon of {} ({:.2g}) of the largest loss, {} of the largest gradient, "
                      "2 lr x steps + 2 epsilon of the largest weight",
                      of.loss, of.type, of.epsilon, of.gradient)};
@@ -41,10 +42,14 @@ Tolerance relative_to(const Epsilons& of, const Agreement& found) {
 Tolerance tolerance_of(const config::RunConfig& config, const Agreement& found) {
   switch (config.train.precision) {
     case config::Precision::kFp64:
-      return {.loss = 1e-12,
-              .gradient = 1e-11,
-              .weight = std::max(1e-11, 2e-10 * found.lr * static_cast<double>(found.steps)),
-              .rule = "fixed, in fp64; of weights 2e-10 lr x steps where that is more"};
+      return {.loss = 1e-12 * std::max(1.0, largest_loss(found)),
+              .gradient = 1e-11 * std::max(1.0, found.largest_gradient),
+              .weight = std::max(1e-11 * std::max(1.0, found.largest_weight),
+                                 2e-10 * found.lr * static_cast<double>(found.steps)),
+              .norm = 1e-11 * std::max(1.0, found.largest_norm),
+              .rule =
+                  "1e-12 of the loss, 1e-11 of the largest gradient and weight, or of one where "
+                  "they are less; of weights 2e-10 lr x steps where that is more"};
     case config::Precision::kFp32:
       return relative_to(kFp32, found);
     case config::Precision::kBf16:
@@ -65,8 +70,9 @@ std::vector<std::string> outside(const Agreement& found, const Tolerance& allowe
           format("{} differs by {:.2g}, allowed are {:.2g}", what, difference, most));
   };
   for (const auto& [name, tensor] : found.tensors)
-    note("the first value of " + name, tensor.initial, 0);
+    note("the first value of " + name, tensor.initial, found.resumed ? allowed.weight : 0);
   note("the loss", found.loss, allowed.loss);
+  note("the norm of all gradients", found.norm, allowed.norm);
   for (const auto& [name, tensor] : found.tensors) {
     note("the gradient of " + name, tensor.gradient, allowed.gradient);
     note("the weight " + name, tensor.weight, allowed.weight);

@@ -4,8 +4,8 @@
 //   if (!outside(found, allowed).empty()) ...
 //
 // The order of additions is all that a layout changes, so what may differ is the type's epsilon times what
-// the sums amount to. In fp64 the bounds are fixed (1e-12 of the loss, 1e-11 of gradients and weights; of the
-// latter 2e-10 lr x steps where that is more), and far below everything that could be wrong: that is where a
+// the sums amount to. In fp64 the bounds are 1e-12 of the loss, 1e-11 of the largest gradient and the largest weight
+// (of weights 2e-10 lr x steps where that is more), and far below everything that could be wrong: that is where a
 // proof is made. In fp32 and bf16 they follow from the figures of the run, and include what five
 // steps make of the differences of the first:
 //
@@ -30,6 +30,7 @@ struct Tolerance {
   double loss = 0;
   double gradient = 0;
   double weight = 0;
+  double norm = 0;
   std::string rule;  // where the figures come from, for people
 };
 
