@@ -6,6 +6,7 @@
 
 #include "shoal/core/error.h"
 #include "shoal/model/block.h"
+#include "shoal/model/functions/first_calls.h"
 #include "shoal/model/functions/wide_type.h"
 
 namespace shoal::model {
@@ -104,6 +105,7 @@ Decoder::Decoder(const ModelConfig& config, Builder& builder)
 
 Decoder::Decoder(const ModelConfig& config, Builder& builder, const Part& part) : config_(config) {
   SHOAL_CHECK(config.vocab_size.has_value(), "model.vocab_size is not known yet");
+  make_first_calls();
   const Embedding* embedding = nullptr;
   if (part.embedding) {
     auto unit = std::make_unique<EmbeddingUnit>(config, builder);

@@ -3,7 +3,9 @@
 //   PlainBuilder builder({.seed = 1});
 //   Decoder decoder(config.model, builder);
 //   decoder.materialize({.dtype = at::kBFloat16, .seed = 1});
-//   const at::Tensor loss = decoder.forward(decoder.pass_over(batch, ...));
+//   Pass pass{.tokens = tokens};
+//   decoder.place(pass);
+//   const at::Tensor scores = decoder.forward(pass);
 //
 // Training drives the units one by one instead (parallel/stage.h). A part of a decoder has the same units
 // with the others missing, and their names and weights are the same: a pipeline stage.

@@ -3,17 +3,17 @@
 #include <ATen/ATen.h>
 
 #include "shoal/core/format.h"
+#include "shoal/model/functions/linear.h"
 #include "shoal/model/functions/recording.h"
 
 namespace shoal::parallel {
 namespace {
 
+using model::as_rows;
 using model::Gradients;
 using model::Recording;
 using model::RowWise;
 using model::Weight;
-
-at::Tensor as_rows(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}); }
 
 RowWise::Result result_of(const RowWise* before, const at::Tensor& x) {
   return before != nullptr ? before->forward(x) : RowWise::Result{x};

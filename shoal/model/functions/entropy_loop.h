@@ -2,7 +2,7 @@
 // stays in the cache, computed in fp32.
 //
 //   float loss = cross_entropy_of_row(scores, 50257, target);
-//   float loss = cross_entropy_to_gradient(scores, 50257, target, 1.0F);   // scores are the gradient after
+//   float same = cross_entropy_to_gradient(scores, 50257, target, 1.0F);   // scores are the gradient after
 #pragma once
 
 #include <cstddef>

@@ -7,8 +7,6 @@
 namespace shoal::model {
 namespace {
 
-at::Tensor as_rows(const at::Tensor& x) { return x.reshape({-1, x.size(-1)}); }
-
 at::Tensor with_last_dimension(const at::Tensor& rows, const at::Tensor& like) {
   std::vector<int64_t> shape = like.sizes().vec();
   shape.back() = rows.size(-1);
@@ -35,6 +33,8 @@ at::Tensor multiply_backward(const at::Tensor& gradient,
 }
 
 }  // namespace
+
+at::Tensor as_rows(const at::Tensor& x) { return x.flatten(0, std::max<int64_t>(x.dim() - 2, 0)); }
 
 at::Tensor linear(const at::Tensor& x, Weight weight, Weight bias) {
   const Recording recording({x});

@@ -9,6 +9,10 @@
 
 namespace shoal::model {
 
+// All but the last dimension as one: also where there are rows without elements, as on a tensor-parallel rank that has no
+// hidden features.
+at::Tensor as_rows(const at::Tensor& x);
+
 // x weight^T + bias, on the last dimension; `bias` may be undefined. Keeps x.
 at::Tensor linear(const at::Tensor& x, Weight weight, Weight bias);
 
