@@ -53,12 +53,6 @@ std::vector<std::string> sets_of(const VerifyWords& words) {
   return sets;
 }
 
-// One thread a rank: with two, a busy machine was seen to give one rank's own loss anew with a difference of 3e-12.
-config::RunConfig compared(config::RunConfig config) {
-  if (!config.train.threads) config.train.threads = 1;
-  return verify::compared(std::move(config));
-}
-
 // As many as the degrees make; dp_shard: auto is then one.
 int ranks_of(const VerifyWords& words) {
   if (words.ranks) return *words.ranks;
@@ -76,7 +70,7 @@ int ranks_of(const VerifyWords& words) {
 int launch_verification(const VerifyWords& words,
                         int ranks,
                         const std::vector<std::string>& arguments) {
-  const config::RunConfig config = compared(config::load_or_throw(
+  const config::RunConfig config = verify::compared(config::load_or_throw(
       {.file = words.file, .sets = sets_of(words), .world = config::World{ranks, ranks}}));
   plan::require_layout(config, ranks);
   cluster::LaunchRequest request{
@@ -94,15 +88,33 @@ std::string described(const config::ParallelConfig& parallel, int ranks) {
   return text;
 }
 
-std::string tensor_table(const verify::Agreement& found) {
+size_t width_of_names(const verify::Agreement& found) {
   size_t width = std::string_view("tensor").size();
   for (const auto& [name, difference] : found.tensors) width = std::max(width, name.size());
+  return width;
+}
+
+std::string tensor_table(const verify::Agreement& found) {
+  const size_t width = width_of_names(found);
   std::string text = format("{:<{}}  {:>9}  {:>9}  {:>13}\n", "tensor", width, "gradient", "weight",
                             "of lr x steps");
   const double way = found.lr * static_cast<double>(found.steps);
   for (const auto& [name, difference] : found.tensors)
     text += format("{:<{}}  {:>9.1e}  {:>9.1e}  {:>13.1e}\n", name, width, difference.gradient,
                    difference.weight, way > 0 ? difference.weight / way : 0.0);
+  return text;
+}
+
+// In fp32 and bf16: how far each tensor is from fp64, on one rank and on the layout.
+std::string distance_table(const verify::Agreement& found) {
+  const size_t width = width_of_names(found);
+  std::string text =
+      format("{:<{}}  {:>19}  {:>19}\n{:<{}}  {:>9} {:>9}  {:>9} {:>9}\n", "", width, "gradient",
+             "weight", "tensor", width, "one rank", "layout", "one rank", "layout");
+  for (const auto& [name, difference] : found.tensors)
+    text += format("{:<{}}  {:>9.1e} {:>9.1e}  {:>9.1e} {:>9.1e}\n", name, width,
+                   difference.gradient_error.one_rank, difference.gradient_error.layout,
+                   difference.weight_error.one_rank, difference.weight_error.layout);
   return text;
 }
 
@@ -138,23 +150,44 @@ Report report_of(const config::RunConfig& config,
     return format("{:.1e}, allowed {:.1e}", difference, most);
   };
   report.section("largest values")
-      .add("gradient", found.largest_gradient)
-      .add("weight", found.largest_weight)
-      .add("norm", found.largest_norm);
-  report.section("largest differences")
-      .add("loss", found.loss, against(found.loss, allowed.loss))
-      .add("gradient", worst.gradient, against(worst.gradient, allowed.gradient))
-      .add("weight", worst.weight, against(worst.weight, allowed.weight))
-      .add("norm", found.norm, against(found.norm, allowed.norm))
-      .add("tolerance", allowed.rule);
+      .add("gradient", found.largest_gradient, format("{:.2g}", found.largest_gradient))
+      .add("weight", found.largest_weight, format("{:.2g}", found.largest_weight))
+      .add("norm", found.largest_norm, format("{:.2g}", found.largest_norm));
+  Report::Section& largest = report.section("largest differences");
+  largest.add("loss", found.loss, against(found.loss, allowed.loss))
+      .add("norm", found.norm, against(found.norm, allowed.norm));
+  if (allowed.of_own_distance > 0)
+    largest.add("gradient", worst.gradient, format("{:.1e}", worst.gradient))
+        .add("weight", worst.weight, format("{:.1e}", worst.weight));
+  else
+    largest.add("gradient", worst.gradient, against(worst.gradient, allowed.gradient))
+        .add("weight", worst.weight, against(worst.weight, allowed.weight));
+  largest.add("tolerance", allowed.rule);
   return report;
 }
 
+void add_distances(Report& report, const verify::Agreement& found) {
+  Report::Section& distances = report.section("distances from fp64");
+  for (const auto& [name, difference] : found.tensors) {
+    const auto add = [&](const std::string& what, const verify::Distance& distance) {
+      distances.add(what + ", one rank", distance.one_rank)
+          .add(what + ", layout", distance.layout)
+          .add(what + ", size", distance.size);
+    };
+    add("gradient of " + name, difference.gradient_error);
+    add("weight " + name, difference.weight_error);
+  }
+}
+
 void print_json(Report report, const verify::Agreement& found, const verify::Tolerance& allowed) {
-  report.section("allowed")
-      .add("loss", allowed.loss)
-      .add("gradient", allowed.gradient)
-      .add("weight", allowed.weight);
+  Report::Section& limits = report.section("allowed");
+  limits.add("loss", allowed.loss).add("norm", allowed.norm);
+  if (allowed.of_own_distance > 0) {
+    limits.add("of own distance", allowed.of_own_distance).add("of size", allowed.of_size);
+    add_distances(report, found);
+  } else {
+    limits.add("gradient", allowed.gradient).add("weight", allowed.weight);
+  }
   Report::Section& gradients = report.section("gradients");
   Report::Section& weights = report.section("weights");
   for (const auto& [name, difference] : found.tensors) {
@@ -167,9 +200,9 @@ void print_json(Report report, const verify::Agreement& found, const verify::Tol
   std::cout << report.json();
 }
 
-void print(const Report& report, const verify::Agreement& found) {
+void print(const Report& report, const verify::Agreement& found, const verify::Tolerance& allowed) {
   std::cout << report.text() << '\n'
-            << tensor_table(found) << '\n'
+            << (allowed.of_own_distance > 0 ? distance_table(found) : tensor_table(found)) << '\n'
             << format("max difference {:.1e}\n", largest_of(found));
 }
 
@@ -184,7 +217,7 @@ void require_agreement(const verify::Agreement& found, const verify::Tolerance& 
 
 int verify_here(const VerifyWords& words) {
   Job job = start_job(words.file, sets_of(words));
-  job.config = compared(job.config);
+  job.config = verify::compared(job.config);
   plan::require_layout(job.config, job.me.world_size);
   if (words.ranks && *words.ranks != job.me.world_size)
     throw UsageError(format("--ranks is {}, but this job has {}: leave it out under a launcher",
@@ -201,7 +234,7 @@ int verify_here(const VerifyWords& words) {
   if (words.json) {
     print_json(std::move(report), found, allowed);
   } else {
-    print(report, found);
+    print(report, found, allowed);
   }
   require_agreement(found, allowed);
   return 0;

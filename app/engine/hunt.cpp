@@ -269,11 +269,13 @@ RandomCase saver_of(const RandomCase& of, const RandomCase& layout) {
   return saver;
 }
 
-// As long as something simpler is wrong as well: the first of the simpler ones that is. A few are tried at a time, because
-// one that hangs takes as long as a hundred that do not.
+// As long as something simpler is wrong as well, and not for ever: the first of the simpler ones that is. A few are tried at
+// a time, because one that hangs takes as long as a hundred that do not.
 Hunted smallest(Hunter& hunter, Hunted found, std::vector<std::string>& failures) {
   constexpr size_t kAtATime = 12;
-  for (;;) {
+  constexpr double kMostSeconds = 300;
+  const auto began = Clock::now();
+  while (seconds_since(began) < kMostSeconds) {
     std::vector<Hunted> candidates;
     for (RandomCase& candidate : verify::simpler(found.layout)) {
       // The number says how many steps come before a checkpoint: it stays as it is, modulo three.
@@ -299,10 +301,11 @@ Hunted smallest(Hunter& hunter, Hunted found, std::vector<std::string>& failures
     std::optional<Hunted> next;
     for (size_t first = 0; first < candidates.size() && !next; first += kAtATime)
       next = is_wrong(first);
-    if (!next) return found;
+    if (!next) break;
     next->number = found.number;
     found = std::move(*next);
   }
+  return found;
 }
 
 void print_finding(const HuntOptions& options,
@@ -365,12 +368,13 @@ int hunt(const HuntOptions& options) {
         if (found == wrong.end()) continue;
         ++findings;
         std::vector<std::string> failures = found->second;
-        if (options.stop_at_first) {
-          print_finding(options, one, failures);
-          return static_cast<int>(ExitCode::kReplayFailed);
-        }
+        print_finding(options, one, failures);
+        if (options.stop_at_first) return static_cast<int>(ExitCode::kReplayFailed);
         shrinking = true;
-        print_finding(options, smallest(hunter, one, failures), failures);
+        const Hunted smaller = smallest(hunter, one, failures);
+        shrinking = false;
+        std::cout << "made as small as it goes, ";
+        print_finding(options, smaller, failures);
       }
     }
   }

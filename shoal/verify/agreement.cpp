@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
+#include <memory>
+#include <utility>
 
 #include <ATen/ATen.h>
 
@@ -19,32 +20,41 @@ double largest(const at::Tensor& x) { return x.numel() == 0 ? 0 : x.abs().max().
 
 enum class What { kInitial, kGradient, kWeight };
 
-// Rank 0's logical tensors, as all ranks get to see them.
+// Logical tensors of sides that rank 0 trains alone, as all ranks get to see them.
 class Reference {
  public:
-  Reference(const config::RunConfig& config, comm::Group all)
-      : all_(std::move(all)), builder_(model::BuilderOptions{}), shape_(config.model, builder_) {}
+  Reference(const config::RunConfig& config, comm::Group all, int64_t sides)
+      : all_(std::move(all)),
+        sides_(sides),
+        builder_(model::BuilderOptions{}),
+        shape_(config.model, builder_) {}
 
-  // Calls visit(name, tensor) for each, on all ranks. `side` only on rank 0.
+  // Calls visit(name, tensors of each side, in fp64), on all ranks. `sides` only on rank 0.
   template <class Visit>
-  void for_each(const Side* side, What what, at::ScalarType type, Visit&& visit) {
-    for (size_t u = 0; u < shape_.units().size(); ++u) {
-      model::UnitWeights& unit = shape_.units()[u]->weights();
+  void for_each(const std::vector<const Side*>& sides, What what, Visit&& visit) {
+    for (const auto& each : shape_.units()) {
+      const model::UnitWeights& unit = each->weights();
       if (unit.elements() == 0) continue;
-      const at::Tensor flat = at::zeros({unit.elements()}, type);
-      if (side != nullptr) fill(flat, unit, *side, what);
+      const at::Tensor flat = at::zeros({sides_, unit.elements()}, at::kDouble);
+      std::vector<std::vector<at::Tensor>> views;
+      for (int64_t s = 0; s < sides_; ++s) {
+        views.push_back(unit.views_of(flat[s]));
+        if (!sides.empty()) fill(views.back(), unit, *sides[static_cast<size_t>(s)], what);
+      }
       all_.broadcast(flat, 0, "what one rank has in " + unit.name()).wait();
-      const std::vector<at::Tensor> views = unit.views_of(flat);
-      for (size_t i = 0; i < views.size(); ++i) visit(unit.spec(i).name, views[i]);
+      for (size_t i = 0; i < unit.size(); ++i) {
+        std::vector<at::Tensor> tensors;
+        for (const auto& of_side : views) tensors.push_back(of_side[i]);
+        visit(unit.spec(i).name, tensors);
+      }
     }
   }
 
  private:
-  static void fill(const at::Tensor& flat,
+  static void fill(const std::vector<at::Tensor>& views,
                    const model::UnitWeights& unit,
                    const Side& side,
                    What what) {
-    const std::vector<at::Tensor> views = unit.views_of(flat);
     for (const auto& group : side.model().stages().front()->groups()) {
       const at::Tensor& from = what == What::kGradient ? group->shard_gradient() : group->shard();
       for (const parallel::Piece& piece : group->pieces()) {
@@ -57,6 +67,7 @@ class Reference {
   }
 
   comm::Group all_;
+  int64_t sides_;
   model::PlainBuilder builder_;
   model::Decoder shape_;  // for names and places; it has no tensors
 };
@@ -73,21 +84,16 @@ class Pieces {
     }
   }
 
-  // The largest difference of what this rank holds of `name`.
-  [[nodiscard]] double difference(const std::string& name,
-                                  const at::Tensor& whole,
-                                  What what) const {
-    double worst = 0;
+  // Calls visit(this rank's elements, the same elements of `whole`) for what this rank holds of `name`, in fp64.
+  template <class Visit>
+  void for_each(const std::string& name, const at::Tensor& whole, What what, Visit&& visit) const {
     const auto [begin, end] = pieces_.equal_range(name);
     for (auto it = begin; it != end; ++it) {
       const auto& [piece, group] = it->second;
       const at::Tensor& from = what == What::kGradient ? group->shard_gradient() : group->shard();
-      const at::Tensor mine = from.narrow(0, piece.offset, piece.count);
-      const at::Tensor theirs = parallel::part_of(whole, piece);
-      const double difference = largest(mine.to(at::kDouble) - theirs.to(at::kDouble));
-      worst = std::isnan(difference) ? difference : std::max(worst, difference);
+      visit(from.narrow(0, piece.offset, piece.count).to(at::kDouble),
+            parallel::part_of(whole, piece));
     }
-    return worst;
   }
 
  private:
@@ -121,6 +127,57 @@ void share(comm::Group& all, Agreement& found) {
   for (size_t i = 0; i < figures.size(); ++i) *figures[i] = raw[i];
 }
 
+// Sums of squares on their way to Distances.
+class Errors {
+ public:
+  // One rank's whole tensor is the same on every rank.
+  void add_one_rank(Distance TensorDifference::*of,
+                    const std::string& name,
+                    const at::Tensor& one_rank,
+                    const at::Tensor& exact) {
+    Squares& squares = sums_[{name, of == &TensorDifference::weight_error}];
+    squares.one_rank += (one_rank - exact).square().sum().item<double>();
+    squares.exact += exact.square().sum().item<double>();
+    squares.elements += static_cast<double>(exact.numel());
+  }
+  // Elements of the layout are on some ranks, as often as it likes.
+  void add_layout(Distance TensorDifference::*of, const std::string& name, const at::Tensor& by) {
+    Squares& squares = sums_[{name, of == &TensorDifference::weight_error}];
+    squares.layout += by.square().sum().item<double>();
+    squares.held += static_cast<double>(by.numel());
+  }
+
+  void share(comm::Group& all, Agreement& found) const {
+    std::vector<double> held;
+    for (const auto& [key, squares] : sums_) {
+      held.push_back(squares.layout);
+      held.push_back(squares.held);
+    }
+    const at::Tensor values = at::tensor(held, at::kDouble);
+    all.all_reduce(values, comm::Reduce::kSum, "distances from fp64").wait();
+    const double* next = values.data_ptr<double>();
+    for (const auto& [key, squares] : sums_) {
+      TensorDifference& tensor = found.tensors[key.first];
+      const double layout = *next++;
+      (key.second ? tensor.weight_error : tensor.gradient_error) = {
+          .one_rank = std::sqrt(squares.one_rank / squares.elements),
+          .layout = std::sqrt(layout / *next++),
+          .size = std::sqrt(squares.exact / squares.elements)};
+    }
+  }
+
+ private:
+  struct Squares {
+    double one_rank = 0;
+    double exact = 0;
+    double elements = 0;
+    double layout = 0;
+    double held = 0;  // of the layout's elements on this rank
+  };
+
+  std::map<std::pair<std::string, bool>, Squares> sums_;  // by name, and whether of weights
+};
+
 }  // namespace
 
 TensorDifference Agreement::worst() const {
@@ -139,6 +196,9 @@ Agreement compare_with_one_rank(const config::RunConfig& config,
   config::RunConfig plain = config;
   plain.parallel = {};
   plain.train.micro_batch = std::nullopt;
+  config::RunConfig exact = plain;
+  exact.train.precision = config::Precision::kFp64;
+  const bool is_exact = config.train.precision == config::Precision::kFp64;
   std::vector<int> everybody(static_cast<size_t>(world.size()));
   for (size_t i = 0; i < everybody.size(); ++i) everybody[i] = static_cast<int>(i);
   comm::Group all = world.group("all", everybody);
@@ -146,51 +206,74 @@ Agreement compare_with_one_rank(const config::RunConfig& config,
   const Ranks ranks(world, config);  // the last: it closes the doors
 
   Side layout(config, ranks);
-  std::optional<Side> one;
-  if (world.rank() == 0) one.emplace(plain, alone);
-  Reference reference(config, all);
+  std::vector<std::unique_ptr<Side>> sides;  // on rank 0: as the layout computes, and in fp64
+  if (world.rank() == 0) {
+    sides.push_back(std::make_unique<Side>(plain, alone));
+    if (!is_exact) sides.push_back(std::make_unique<Side>(exact, alone));
+  }
+  std::vector<const Side*> views;
+  for (const auto& side : sides) views.push_back(side.get());
+  Reference reference(config, all, is_exact ? 1 : 2);
   const Pieces pieces(layout.model());
+  Errors errors;
   Agreement found{
       .steps = options.steps, .resumed = options.resume != nullptr, .lr = config.optimizer.lr};
-  const auto& groups = layout.model().stages().front()->groups();
-  const at::ScalarType weight_type = groups.front()->shard().scalar_type();
-  const at::ScalarType gradient_type = groups.front()->shard_gradient().scalar_type();
-  const auto compare = [&](What what, double TensorDifference::*field) {
+  const auto compare = [&](What what, double TensorDifference::*field,
+                           Distance TensorDifference::*error) {
     reference.for_each(
-        one ? &*one : nullptr, what, what == What::kGradient ? gradient_type : weight_type,
-        [&](const std::string& name, const at::Tensor& whole) {
-          raise(found.tensors[name].*field, pieces.difference(name, whole, what));
+        views, what, [&](const std::string& name, const std::vector<at::Tensor>& wholes) {
           raise(what == What::kGradient ? found.largest_gradient : found.largest_weight,
-                largest(whole));
+                largest(wholes.front()));
+          raise(found.tensors[name].*field, 0);
+          pieces.for_each(name, wholes.front(), what,
+                          [&](const at::Tensor& mine, const at::Tensor& theirs) {
+                            raise(found.tensors[name].*field, largest(mine - theirs));
+                          });
+          if (is_exact || error == nullptr) return;
+          errors.add_one_rank(error, name, wholes.front(), wholes.back());
+          pieces.for_each(name, wholes.back(), what,
+                          [&](const at::Tensor& mine, const at::Tensor& theirs) {
+                            errors.add_layout(error, name, mine - theirs);
+                          });
         });
   };
   const auto compare_scalars = [&](double& worst, const at::Tensor& theirs,
                                    const at::Tensor& ours) {
     const at::Tensor expected =
-        one ? theirs.to(at::kDouble).view({1}) : at::zeros({1}, at::kDouble);
+        theirs.defined() ? theirs.to(at::kDouble).view({1}) : at::zeros({1}, at::kDouble);
     all.broadcast(expected, 0, "what one rank has").wait();
     raise(worst, std::abs(expected.item<double>() - ours.item<double>()));
     return expected.item<double>();
   };
+  // What the first side has; nothing where there is none.
+  const auto of_sides = [&](at::Tensor (Side::*take)(int64_t), int64_t step) {
+    at::Tensor first;
+    for (const auto& side : sides) {
+      const at::Tensor of_side = (*side.*take)(step);
+      if (!first.defined()) first = of_side;
+    }
+    return first;
+  };
 
-  for (int64_t step = 0; one && step < options.steps_before; ++step) {
-    one->gradients_of(step);
-    one->update(step);
+  for (int64_t step = 0; step < options.steps_before; ++step) {
+    of_sides(&Side::gradients_of, step);
+    of_sides(&Side::update, step);
   }
   if (options.resume) options.resume(layout);
-  compare(What::kInitial, &TensorDifference::initial);
+  compare(What::kInitial, &TensorDifference::initial, nullptr);
   for (int64_t step = options.steps_before; step < options.steps_before + options.steps; ++step) {
-    at::Tensor theirs = one ? one->gradients_of(step) : at::Tensor();
+    const at::Tensor theirs = of_sides(&Side::gradients_of, step);
     const at::Tensor ours = layout.gradients_of(step);
     found.losses.push_back(compare_scalars(found.loss, theirs, ours));
     found.layout_losses.push_back(ours.item<double>());
     if (options.tamper) options.tamper(layout.model(), step);
-    compare(What::kGradient, &TensorDifference::gradient);
-    theirs = one ? one->update(step) : at::Tensor();
-    raise(found.largest_norm, compare_scalars(found.norm, theirs, layout.update(step)));
-    compare(What::kWeight, &TensorDifference::weight);
+    compare(What::kGradient, &TensorDifference::gradient, &TensorDifference::gradient_error);
+    const at::Tensor norm = of_sides(&Side::update, step);
+    raise(found.largest_norm, compare_scalars(found.norm, norm, layout.update(step)));
+    compare(What::kWeight, &TensorDifference::weight, &TensorDifference::weight_error);
   }
   share(all, found);
+  if (!is_exact) errors.share(all, found);
   return found;
 }
 

@@ -5,7 +5,8 @@
 //   found.worst()        // in fp64 some 1e-15 when everything is right
 //
 // Rank 0 trains the model alone beside the layout and sends what it finds, unit by unit; each rank compares
-// what it holds. Tokens are made up. So the model has to fit rank 0, and nothing else is needed.
+// what it holds. In fp32 and bf16 rank 0 also trains it in fp64, and both are compared with that: a layout is as far from it
+// as one rank is. Tokens are made up. So the model has to fit rank 0, and nothing else is needed.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +24,20 @@ class ParallelModel;
 
 namespace shoal::verify {
 
+// Of a tensor from what one rank computes in fp64: root mean squares of all elements in all steps.
+struct Distance {
+  double one_rank = 0;
+  double layout = 0;
+  double size = 0;  // of what it is in fp64
+};
+
 struct TensorDifference {
   double initial = 0;   // of weights before the first step that is compared
   double gradient = 0;  // before clipping, the largest of all steps
   double weight = 0;    // after an update, the largest of all steps
+  // Only where the precision is less than fp64: of such differences nobody could say whether they are round-off.
+  Distance gradient_error;
+  Distance weight_error;
 };
 
 // Of all ranks; the same on all of them.

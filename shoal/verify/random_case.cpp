@@ -14,6 +14,7 @@ namespace shoal::verify {
 namespace {
 
 constexpr int64_t kMadeUpVocabulary = 257;
+constexpr double kLeastEpsilon = 1e-3;
 
 // Numbers of one case, in the order in which they are asked for.
 class Dice {
@@ -57,12 +58,13 @@ void draw_model(Dice& dice, Sets& sets) {
     else
       sets["model." + key] = std::to_string(value);
   };
-  const int64_t heads = dice.between(1, 6);
+  const int64_t tp = number_of(sets, "parallel.tp");
+  const int64_t heads = dice.between(tp, std::max<int64_t>(6, tp));
   int64_t kv_heads = dice.between(1, heads);
   while (heads % kv_heads != 0) --kv_heads;
   const std::string positions =
       dice.one_of(std::array{"learned", "sinusoidal", "rotary", "rotary"});
-  set("layers", dice.between(1, 5));
+  set("layers", dice.between(1, std::max<int64_t>(5, number_of(sets, "parallel.pp"))));
   set("heads", heads);
   if (kv_heads != heads) set("kv_heads", kv_heads);
   const int64_t pair = positions == "rotary" ? 2 : 1;
@@ -74,7 +76,8 @@ void draw_model(Dice& dice, Sets& sets) {
   }
   set("hidden", dice.between(1, 53));
   set("context", dice.between(2, 23));
-  set("vocab_size", dice.of_any_size(11, 300));
+  // Now and then so many that losses and gradients take several pieces.
+  set("vocab_size", dice.chance(0.02) ? int64_t{20'011} : dice.of_any_size(11, 300));
   set("positions", positions);
   set("norm", dice.one_of(std::array{"layer", "rms", "plain"}));
   if (dice.chance(0.3)) set("norm_place", std::string("after"));
@@ -88,6 +91,24 @@ void draw_model(Dice& dice, Sets& sets) {
   set("norm_epsilon", std::string("1.0e-3"));
 }
 
+// Where arithmetic is rounded much, of a kind that does not make chaos of it: one rank's own distance from fp64 would then be a
+// matter of luck, and so would the layout's.
+void draw_precision(Dice& dice, Sets& sets) {
+  sets["train.precision"] =
+      dice.one_of(std::array{"fp64", "fp64", "fp64", "fp64", "fp64", "fp64", "fp32", "bf16"});
+  if (sets["train.precision"] == "fp64") return;
+  sets.erase("model.norm_place");
+  sets["model.init_std"] = "0.05";
+  sets["model.layers"] =
+      std::to_string(dice.between(2, std::max<int64_t>(3, number_of(sets, "parallel.pp"))));
+  // Sums of many, so that luck evens out.
+  const int64_t heads = number_of(sets, "model.heads");
+  sets.erase("model.head_width");
+  sets["model.width"] =
+      std::to_string(heads * 2 * dice.between((11 + heads) / heads, (20 + heads) / heads));
+  sets["model.context"] = std::to_string(dice.between(11, 23));
+}
+
 void draw_training(Dice& dice, Sets& sets) {
   sets["run.seed"] = std::to_string(dice.between(0, 1 << 20));
   sets["optimizer.kind"] = dice.one_of(std::array{"adamw", "adamw", "sgd", "muon"});
@@ -95,11 +116,12 @@ void draw_training(Dice& dice, Sets& sets) {
   sets["optimizer.epsilon"] = "1.0e-3";  // AdamW divides by it what is nothing but round-off
   sets["optimizer.clip"] = dice.one_of(std::array{"0", "0.5", "1"});
   if (dice.chance(0.3)) sets["optimizer.weight_decay"] = "0";
-  sets["train.batch"] = std::to_string(dice.between(1, 13));
+  const int64_t data_ranks =
+      number_of(sets, "parallel.dp_replicate") * number_of(sets, "parallel.dp_shard");
+  sets["train.batch"] = std::to_string(dice.between(data_ranks, 13));
   if (dice.chance(0.7)) sets["train.micro_batch"] = std::to_string(dice.between(1, 4));
   if (dice.chance(0.5)) sets["train.recompute"] = dice.one_of(std::array{"selective", "full"});
   if (dice.chance(0.3)) sets["data.separate_documents"] = "false";
-  sets["train.precision"] = "fp64";
 }
 
 // Each prime factor of the ranks goes to some axis.
@@ -107,6 +129,10 @@ void draw_degrees(Dice& dice, int ranks, Sets& sets) {
   constexpr std::array kAxes = {"parallel.dp_replicate", "parallel.dp_shard", "parallel.pp",
                                 "parallel.tp"};
   for (const char* const axis : kAxes) sets.erase(axis);
+  if (dice.chance(0.2)) {  // all of them to one
+    sets[dice.one_of(kAxes)] = std::to_string(ranks);
+    ranks = 1;
+  }
   for (int factor = 2; ranks > 1; ++factor) {
     for (; ranks % factor == 0; ranks /= factor) {
       const std::string axis = dice.one_of(kAxes);
@@ -116,9 +142,8 @@ void draw_degrees(Dice& dice, int ranks, Sets& sets) {
   if (!sets.contains("parallel.dp_shard")) sets["parallel.dp_shard"] = "1";
 }
 
-void draw_layout(Dice& dice, int ranks, Sets& sets) {
-  std::erase_if(sets, [](const auto& set) { return set.first.starts_with("parallel."); });
-  draw_degrees(dice, ranks, sets);
+// Everything of a layout but its degrees.
+void draw_layout(Dice& dice, Sets& sets) {
   const auto set = [&](const std::string& key, std::string value) {
     sets["parallel." + key] = std::move(value);
   };
@@ -190,6 +215,8 @@ config::RunConfig compared(config::RunConfig config) {
   config.optimizer.curve = config::CurveKind::kConstant;
   config.optimizer.warmup = 0;
   config.optimizer.scale_by_ranks = false;
+  if (config.train.precision != config::Precision::kFp64)
+    config.optimizer.epsilon = std::max(config.optimizer.epsilon, kLeastEpsilon);
   if (!config.model.vocab_size) config.model.vocab_size = kMadeUpVocabulary;
   return config;
 }
@@ -214,15 +241,17 @@ std::string RandomCase::command() const {
 
 RandomCase draw_case(uint64_t seed, uint64_t number, const DrawOptions& options) {
   Dice dice(seed, "case", number);
+  RandomCase drawn{.ranks = static_cast<int>(dice.between(2, options.most_ranks))};
+  Sets degrees;
+  draw_degrees(dice, drawn.ranks, degrees);
+  // Until there is a model for them: else degrees that few models have would be rare.
   for (;;) {
-    RandomCase drawn{.ranks = static_cast<int>(dice.between(2, options.most_ranks))};
+    drawn.sets = degrees;
     draw_model(dice, drawn.sets);
     draw_training(dice, drawn.sets);
-    // A model that takes few layouts gets some chances.
-    for (int attempt = 0; attempt < 20; ++attempt) {
-      draw_layout(dice, drawn.ranks, drawn.sets);
-      if (can_run(drawn)) return drawn;
-    }
+    draw_precision(dice, drawn.sets);
+    draw_layout(dice, drawn.sets);
+    if (can_run(drawn)) return drawn;
   }
 }
 
@@ -232,9 +261,11 @@ RandomCase on_another_layout(const RandomCase& of,
                              const DrawOptions& options) {
   Dice dice(seed, "layout", number);
   for (;;) {
-    RandomCase drawn = of;
-    drawn.ranks = static_cast<int>(dice.between(1, options.most_ranks));
-    draw_layout(dice, drawn.ranks, drawn.sets);
+    RandomCase drawn{.ranks = static_cast<int>(dice.between(1, options.most_ranks)),
+                     .sets = of.sets};
+    std::erase_if(drawn.sets, [](const auto& set) { return set.first.starts_with("parallel."); });
+    draw_degrees(dice, drawn.ranks, drawn.sets);
+    draw_layout(dice, drawn.sets);
     if (can_run(drawn)) return drawn;
   }
 }

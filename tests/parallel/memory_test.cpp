@@ -7,7 +7,11 @@
 
 #include <gmock/gmock.h>
 
+#include "shoal/checkpoint/resume.h"
+#include "shoal/checkpoint/training_state.h"
+
 #include "tests/parallel/memory_case.h"
+#include "tests/support/shared_dir.h"
 
 namespace shoal::tests {
 namespace {
@@ -76,6 +80,46 @@ TEST(Memory, OfActivationsIsNearWhatIsMeasured) {
       }
     }
   }
+}
+
+// A run that fits can be resumed: what a rank loads it loads into what it has.
+TEST(Memory, OfAResumeIsThatOfAFreshStart) {
+  const SharedDir saves("SHOAL_TEST_SAVES");
+  run_ranks(kRanks, [&](const cluster::Membership& me, const cluster::Environment& environment) {
+    CountingAllocator& memory = CountingAllocator::installed();
+    const auto world = join_world(me, environment);
+    for (const char* precision : {"fp32", "bf16"}) {
+      for (const char* layout : {"parallel.dp_shard=4", "parallel.tp=2", "parallel.pp=2"}) {
+        const config::RunConfig config = memory_config(
+            kSmall,
+            {"parallel.sharding=full_shard", layout, format("train.precision={}", precision)},
+            kRanks);
+        const auto directory = saves.path() / format("{}-{}", layout, precision);
+        const parallel::Ranks ranks(*world, config);
+        const auto run = [&](bool resumes, bool saves_it = false) {
+          verify::Side side(config, ranks);
+          const checkpoint::TrainingState state{*world, side.model(), side.optimizer()};
+          if (resumes)
+            side.load([&] {
+              checkpoint::resume_newest(directory, state, [](const checkpoint::Described&) {});
+            });
+          for (int64_t step = 0; step < 2; ++step) {
+            side.gradients_of(step);
+            side.update(step);
+          }
+          if (saves_it) checkpoint::save(directory, 2, state, {});
+        };
+        run(false, true);
+        const int64_t fresh = memory.peak_of([&] { run(false); });
+        const int64_t resumed = memory.peak_of([&] { run(true); });
+        if (me.rank == 0)
+          std::printf("%s %s: peak of a fresh start %.2f MiB, of a resume %.2f: %.4f\n", layout,
+                      precision, mib(fresh), mib(resumed), ratio(resumed, fresh));
+        EXPECT_LE(ratio(resumed, fresh), 1.02) << layout << ' ' << precision;
+      }
+    }
+    world->leave();
+  });
 }
 
 // Losses of some steps.
