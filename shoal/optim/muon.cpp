@@ -15,7 +15,7 @@ at::Tensor nearly_orthogonal(const at::Tensor& matrix) {
   constexpr int kSteps = 5;
   const bool tall = matrix.size(0) > matrix.size(1);
   at::Tensor x = tall ? matrix.t() : matrix;
-  x = x / (at::linalg_vector_norm(x) + 1e-7);
+  x = x / at::linalg_vector_norm(x).clamp_min(1e-7);  // as torch.optim.Muon does
   for (int i = 0; i < kSteps; ++i) {
     const at::Tensor square = at::mm(x, x.t());
     const at::Tensor both = at::addmm(square, square, square, kB, kC);

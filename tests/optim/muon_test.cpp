@@ -46,7 +46,7 @@ class Muon : public ::testing::TestWithParam<std::pair<int64_t, int64_t>> {
   // What the polynomial makes of a matrix: it works on each singular value by itself.
   static at::Tensor plain_orthogonal(const at::Tensor& matrix) {
     const Factors factors(matrix);
-    at::Tensor s = factors.values / (factors.values.square().sum().sqrt() + 1e-7);
+    at::Tensor s = factors.values / factors.values.square().sum().sqrt().clamp_min(1e-7);
     for (int i = 0; i < 5; ++i) s = s * 3.4445 - s.pow(3) * 4.7750 + s.pow(5) * 2.0315;
     return factors.product(s);
   }

@@ -145,5 +145,32 @@ TEST_P(PlainPytorch, TrainsTheSameInSingle) {
   EXPECT_LT(found.key_bias, 2 * kLr * 20);
 }
 
+// Weights of others in fp32 become masters as they are; only what the model computes with is rounded.
+TEST_P(PlainPytorch, MastersOfABf16RunAreNotRounded) {
+  const std::filesystem::path directory = golden_model(GetParam());
+  config::RunConfig config;
+  config.model = checkpoint::read_hugging_face_config(directory).config;
+  const auto world = comm::World::record(0, 1, nullptr);
+  const parallel::Ranks ranks = parallel::Ranks::alone(*world);
+  const auto masters_in = [&](at::ScalarType dtype) {
+    parallel::ParallelModel model(config, ranks, {.dtype = dtype, .gradient_dtype = at::kFloat});
+    optim::Optimizer optimizer(config.optimizer, model.trainable());
+    checkpoint::load_hugging_face(directory, model, optimizer);
+    std::map<std::string, at::Tensor> masters;
+    for (const optim::UnitState& unit : optimizer.unit_states())
+      masters[unit.name] = unit.master.clone();
+    return masters;
+  };
+  const auto single = masters_in(at::kFloat);
+  const auto half = masters_in(at::kBFloat16);
+  ASSERT_EQ(single.size(), half.size());
+  int64_t finer_than_bf16 = 0;
+  for (const auto& [name, master] : single) {
+    EXPECT_TRUE(at::equal(master, half.at(name))) << name;
+    finer_than_bf16 += master.ne(master.to(at::kBFloat16).to(at::kFloat)).sum().item<int64_t>();
+  }
+  EXPECT_GT(finer_than_bf16, 1000);
+}
+
 }  // namespace
 }  // namespace shoal::train
