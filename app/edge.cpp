@@ -37,7 +37,7 @@ void print_usage(std::span<const Command> commands) {
 }
 
 int report(ExitCode code, std::string_view kind, const std::string& message) {
-  std::cerr << kind << ": " << message << std::endl;
+  std::cerr << format("{}: {}\n", kind, message) << std::flush;  // at once: ranks share a terminal
   cluster::leave_last_words(message);
   return static_cast<int>(code);
 }

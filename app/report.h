@@ -2,8 +2,8 @@
 //
 //   Report report;
 //   report.section("host").add("name", "n1").add("cores", 2);
-//   report.text()   // "host\n  name    n1\n  cores   2\n"
-//   report.json()   // {"host": {"name": "n1", "cores": 2}}
+//   report.text()   // "host\n  name               n1\n  cores              2\n"
+//   report.json()   // {"host": {"name": "n1", "cores": 2}}, a line for each
 #pragma once
 
 #include <concepts>

@@ -19,6 +19,9 @@ clang-format --dry-run -Werror "${sources[@]}"
 say 'layers'
 python3 tools/check_layers.py
 
+say 'examples in headers'
+python3 tools/check_examples.py
+
 say 'documents'
 python3 tools/check_docs.py
 

@@ -1,6 +1,6 @@
 // model_job.h -- a model that a command asks: in this process, or spread over the ranks of a job.
 //
-//   const ModelJob job("gpt2", {"parallel.tp=2"});
+//   const ModelJob job("gpt2", {.sets = {"parallel.tp=2"}});
 //   const generate::Generator generator(job.model().scorer(), tokenizer);
 //   if (job.speaks()) std::cout << ...
 //

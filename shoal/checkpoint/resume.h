@@ -1,6 +1,6 @@
 // resume.h -- ranks go on together from the newest checkpoint that all of them can load.
 //
-//   const Resumed from = resume_newest(root, state, [](const Described& found) { refuse_other_data(found); });
+//   const Described from = resume_newest(root, state, [](const Described& found) { refuse_other_data(found); });
 //   from.step, from.values
 //
 // Each rank reads what it holds, whatever layout has saved it; every file is opened and its header read by one

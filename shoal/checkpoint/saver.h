@@ -1,7 +1,7 @@
 // saver.h -- saves of a run: the loop stops for a copy of what each rank writes, and goes on while it is written.
 //
 //   Saver saver(world, "runs/a/checkpoints");
-//   saver.begin(step, state, values, {.after = [](const SavedCheckpoint& saved) { prune(...); }});
+//   saver.begin(step, state, values, {.after = [](const SavedCheckpoint& saved) { state::prune(...); }});
 //   ...
 //   saver.advance(agreed);       // after each step: what all ranks say of busy() and failed()
 //   saver.finish();              // at the end of the run

@@ -73,7 +73,12 @@ std::filesystem::path save(const std::filesystem::path& root,
 
 void load(const state::Checkpoint& checkpoint, const TrainingState& state) {
   const at::NoGradGuard no_grad;
-  read_all(checkpoint, held_by(state));
+  std::vector<HeldTensor> tensors = held_by(state);
+  for (const optim::NamedTensor& other : state.others) {
+    if (checkpoint.find(other.name) == nullptr)
+      std::erase_if(tensors, [&](const HeldTensor& held) { return held.name == other.name; });
+  }
+  read_all(checkpoint, tensors);
   state.optimizer.weights_from_masters();
 }
 

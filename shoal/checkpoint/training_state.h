@@ -20,7 +20,9 @@ struct TrainingState {
   comm::World& world;
   const parallel::ParallelModel& model;
   optim::Optimizer& optimizer;
-  std::vector<optim::NamedTensor> others = {};  // small tensors beside them, the same on all ranks
+  // Small tensors beside them, the same on all ranks. One that a checkpoint does not have stays as it is: the scale of fp16
+  // gradients, where the run was in another precision.
+  std::vector<optim::NamedTensor> others = {};
 };
 
 // Commits root/step-N, of all ranks, and waits for it: saver.h does it behind a run's steps. Collective; the

@@ -60,8 +60,7 @@ std::vector<Interface> local_interfaces() {
       if (address == nullptr || address->sa_family != family || (entry->ifa_flags & IFF_UP) == 0)
         continue;
       if (is_link_local(address)) continue;
-      found.push_back({entry->ifa_name, to_text(address, length_of(address)),
-                       (entry->ifa_flags & IFF_LOOPBACK) != 0});
+      found.push_back({entry->ifa_name, to_text(address, length_of(address))});
     }
   }
   return found;

@@ -13,7 +13,6 @@ namespace shoal::cluster {
 struct Interface {
   std::string name;
   std::string address;
-  bool loopback = false;
 };
 
 // The addresses of the interfaces that are up, IPv4 before IPv6, without link-local ones.

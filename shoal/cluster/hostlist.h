@@ -1,7 +1,7 @@
 // hostlist.h -- the compressed lists in which Slurm writes hosts and tasks.
 //
-//   expand_hostlist("n[1-3,07],gpu-a")   -> n1 n2 n3 n07 gpu-a
-//   expand_tasks_per_node("2(x3),1")     -> 2 2 2 1
+//   expand_hostlist("n[1-3,07],gpu-a");   // n1 n2 n3 n07 gpu-a
+//   expand_tasks_per_node("2(x3),1");     // 2 2 2 1
 //
 // A list that is not well formed, or that would expand beyond a million entries, is a UsageError.
 #pragma once

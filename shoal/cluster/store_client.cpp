@@ -14,8 +14,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr Duration kAttempt = seconds(3);       // for one connection and its greeting
-constexpr Duration kAnswerSlack = seconds(30);  // beyond a request's own patience
+constexpr Duration kAttempt = seconds(3);  // for one connection and its greeting
 constexpr Duration kFirstPause = milliseconds(20);
 constexpr Duration kLongestPause = seconds(1);
 constexpr size_t kMaxAnswerBytes = size_t{1} << 30;
@@ -106,10 +105,10 @@ StoreClient StoreClient::clone(Duration patience) const {
   return connect({{connection_->server}, connection_->target.secret}, patience);
 }
 
-StoreAnswer StoreClient::ask(const StoreRequest& request) {
+StoreAnswer StoreClient::ask(const StoreRequest& request, Duration slack) {
   const std::lock_guard lock(connection_->mutex);
   const int fd = connection_->fd.get();
-  const Clock::time_point deadline = Clock::now() + request.patience + kAnswerSlack;
+  const Clock::time_point deadline = Clock::now() + request.patience + slack;
   uint32_t length = 0;
   std::string message;
   bool alive = connection_->fd.valid() && send_all(fd, request.encode(), deadline) &&
@@ -140,8 +139,8 @@ StoreAnswer StoreClient::ask(const StoreRequest& request) {
   return std::move(*answer);
 }
 
-void StoreClient::set(const std::string& key, const std::string& value) {
-  ask({.op = StoreOp::kSet, .keys = {key}, .values = {value}});
+void StoreClient::set(const std::string& key, const std::string& value, Duration slack) {
+  ask({.op = StoreOp::kSet, .keys = {key}, .values = {value}}, slack);
 }
 
 void StoreClient::set(const std::vector<std::string>& keys,
@@ -166,8 +165,8 @@ std::vector<std::string> StoreClient::get(const std::vector<std::string>& keys, 
   return values;
 }
 
-void StoreClient::wait(const std::vector<std::string>& keys, Duration patience) {
-  ask({.op = StoreOp::kWait, .keys = keys, .patience = patience});
+void StoreClient::wait(const std::vector<std::string>& keys, Duration patience, Duration slack) {
+  ask({.op = StoreOp::kWait, .keys = keys, .patience = patience}, slack);
 }
 
 int64_t StoreClient::add(const std::string& key, int64_t amount) {

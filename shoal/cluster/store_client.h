@@ -43,6 +43,9 @@ class StoreTimeout : public PeerLost {
   int64_t num_missing_;
 };
 
+// How long an answer is waited for, beyond a request's own patience.
+constexpr Duration kAnswerSlack = std::chrono::seconds(30);
+
 class StoreClient {
  public:
   // Keeps trying until the store is up; PeerLost with the last reason when the deadline passes.
@@ -51,13 +54,13 @@ class StoreClient {
   // A second connection to the same store.
   [[nodiscard]] StoreClient clone(Duration patience) const;
 
-  void set(const std::string& key, const std::string& value);
+  void set(const std::string& key, const std::string& value, Duration slack = kAnswerSlack);
   void set(const std::vector<std::string>& keys, const std::vector<std::string>& values);
   void append(const std::string& key, const std::string& value);
   std::string get(const std::string& key, Duration patience);
   std::vector<std::string> get(const std::vector<std::string>& keys, Duration patience);
   // StoreTimeout names the missing.
-  void wait(const std::vector<std::string>& keys, Duration patience);
+  void wait(const std::vector<std::string>& keys, Duration patience, Duration slack = kAnswerSlack);
   int64_t add(const std::string& key, int64_t amount);
   std::string compare_set(const std::string& key,
                           const std::string& expected,
@@ -80,7 +83,7 @@ class StoreClient {
   explicit StoreClient(std::unique_ptr<Connection> connection)
       : connection_(std::move(connection)) {}
 
-  StoreAnswer ask(const StoreRequest& request);
+  StoreAnswer ask(const StoreRequest& request, Duration slack = kAnswerSlack);
 
   std::unique_ptr<Connection> connection_;
 };

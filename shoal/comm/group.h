@@ -1,6 +1,6 @@
 // group.h -- ranks that communicate, and communication in flight.
 //
-//   Group dp = groups.along(Axis::kDpShard);
+//   Group dp = groups.along(plan::Axis::kDpShard);
 //   Pending sum = dp.all_reduce(gradients, Reduce::kAvg, "gradients of block 7");
 //   ...                              // overlap
 //   sum.wait();

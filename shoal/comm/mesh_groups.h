@@ -1,8 +1,8 @@
 // mesh_groups.h -- the groups of a mesh: one communicator per axis, or product of axes, that a
 // strategy uses.
 //
-//   MeshGroups groups(world, mesh, {Axis::kTp, {Axis::kDpReplicate, Axis::kDpShard}});
-//   groups.along(Axis::kTp).all_reduce(...);
+//   MeshGroups groups(world, mesh, {plan::Axis::kTp, plan::kDataAxes});
+//   groups.along(plan::Axis::kTp).all_reduce(...);
 //
 // Made by all ranks together, in the order of the list; then the doors are closed. Axes of size 1 do not matter, so there
 // are only as many communicators as there are different groups. Asking for axes that were not listed is a BugError.

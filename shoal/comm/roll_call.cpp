@@ -1,11 +1,14 @@
 #include "shoal/comm/roll_call.h"
 
+#include <mutex>
+
 #include "shoal/core/error.h"
 
 namespace shoal::comm {
 namespace {
 
-constexpr Duration kMoment = std::chrono::seconds(2);
+constexpr Duration kMoment =
+    std::chrono::seconds(2);  // also for a store whose rank 0 is the one that is gone
 
 std::string text_of(const cluster::StoreTimeout& timeout) {
   std::string ranks;
@@ -23,22 +26,15 @@ class StoreRollCall final : public RollCall {
 
   void sign(const GroupSpec& group, const Call& call) override {
     try {
-      store_->set(key(group, call, group.ranks[static_cast<size_t>(group.rank)]), "waits");
+      store_->set(key(group, call, group.ranks[static_cast<size_t>(group.rank)]), "waits", kMoment);
     } catch (const PeerLost&) {  // missing() will say that the store is gone
     }
   }
 
   std::string missing(const GroupSpec& group, const Call& call) override {
-    std::vector<std::string> keys;
-    for (const int rank : group.ranks) keys.push_back(key(group, call, rank));
-    try {
-      store_->wait(keys, kMoment);
-      return "every rank arrived, so the network between them is slow or broken";
-    } catch (const cluster::StoreTimeout& timeout) {
-      return text_of(timeout);
-    } catch (const PeerLost&) {
-      return "rank 0's store does not answer either";
-    }
+    const std::lock_guard lock(mutex_);
+    if (told_.empty()) told_ = ask(group, call);
+    return told_;
   }
 
  private:
@@ -47,7 +43,22 @@ class StoreRollCall final : public RollCall {
                   call.sequence, rank);
   }
 
+  std::string ask(const GroupSpec& group, const Call& call) {
+    std::vector<std::string> keys;
+    for (const int rank : group.ranks) keys.push_back(key(group, call, rank));
+    try {
+      store_->wait(keys, kMoment, kMoment);
+      return "every rank arrived, so the network between them is slow or broken";
+    } catch (const cluster::StoreTimeout& timeout) {
+      return text_of(timeout);
+    } catch (const PeerLost&) {
+      return "rank 0's store does not answer either";
+    }
+  }
+
   std::shared_ptr<cluster::StoreClient> store_;
+  std::mutex mutex_;
+  std::string told_;  // calls on several threads run out together: the first asks for all
 };
 
 }  // namespace

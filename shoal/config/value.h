@@ -37,7 +37,7 @@ struct Bytes {
 };
 
 // The names of an enum, in the order they are shown; one table per enum, beside the enum:
-//   template <> inline constexpr std::array kNames<Backend> = {Named{"gloo", Backend::kGloo}, ...};
+//   template <> inline constexpr std::array kNames<Animal> = {Named{"cat", Animal::kCat}, ...};
 template <class Enum>
 struct Named {
   std::string_view name;

@@ -1,6 +1,6 @@
 // format.h -- "{}"-style formatting for messages.
 //
-//   format("rank {} of {} waited {:.1f} s", rank, size, seconds)
+//   const std::string text = format("rank {} of {} waited {:.1f} s", rank, size, seconds);
 //
 // The pattern language is fmt's. Only format.cpp includes fmt: libtorch ships another version of
 // its headers, so a file above the torch line that included fmt itself would mix the two. A wrong

@@ -93,7 +93,7 @@ std::string line_of(const Record& record, int64_t total_steps) {
 
 Terminal::Terminal(int fd, const TerminalOptions& options)
     : fd_(fd), options_(options), live_(::isatty(fd) == 1) {
-  SHOAL_CHECK(options.total_steps > 0 && options.print_every > 0, "{} steps, a line every {}",
+  SHOAL_CHECK(options.total_steps >= 0 && options.print_every > 0, "{} steps, a line every {}",
               options.total_steps, options.print_every);
   print_to(fd_, legend());
 }

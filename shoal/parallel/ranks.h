@@ -1,7 +1,7 @@
 // ranks.h -- this rank's place in a layout, and the groups it talks to.
 //
 //   Ranks ranks(world, config);
-//   ranks.along({plan::Axis::kTp}).all_reduce(...);
+//   ranks.along(plan::Axis::kTp).all_reduce(...);
 //
 // The one owner of a layout's groups: all of them are made at once, and nobody is let in after. Which there are is
 // plan/sharding.h's to say.

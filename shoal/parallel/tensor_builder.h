@@ -1,9 +1,10 @@
 // tensor_builder.h -- a decoder whose every layer is spread over the ranks of a group: tensor
 // parallelism inside attention and MLP, sequence parallelism between them.
 //
-//   TensorBuilder builder(groups.along(Axis::kTp), {.seed = 1});      // on each rank
-//   Decoder decoder(config, builder);                                 // the same decoder everywhere
-//   ...                                                               // a step: train/step.h
+//   comm::Group tp = ranks.along(plan::Axis::kTp);
+//   TensorBuilder builder(tp, {.seed = 1});                           // on each rank
+//   model::Decoder decoder(config.model, builder);                    // the same decoder everywhere
+//   ...                                                               // a step: stage.h
 //   for (const auto& unit : decoder.units()) sum_partial_gradients(unit->weights(), tp);
 //
 // A batch is a list of B * T rows of D features. Two ranks, from left to right; time goes down:

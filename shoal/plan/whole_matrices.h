@@ -2,7 +2,7 @@
 // parallelism have cut it: one of the ranks that hold its parts gets them from the others, turns the matrix, and sends
 // parts of the result back.
 //
-//   for (const MatrixRound& round : matrix_rounds(config, mesh, rank)) ...
+//   for (const MatrixRound& round : matrix_rounds(config, mesh, rank)) use(round);
 //
 //             rank 0               rank 1                 rank 2
 //   round 0   blocks.0.mlp.up      blocks.0.mlp.down      blocks.1.mlp.up

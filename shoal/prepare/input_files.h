@@ -1,6 +1,6 @@
 // input_files.h -- which files a preparation reads, and what kind each is.
 //
-//   find_inputs({"corpus/*.jsonl.gz", "s3://bucket/books"})
+//   const std::vector<InputFile> inputs = find_inputs({"corpus/*.jsonl.gz", "s3://bucket/books"});
 //
 // A word is a file, a glob, a directory (everything below it whose kind is known, by name), or a URI
 // that Arrow understands. The order is that of the words, and by name within each. Megatron's pair of

@@ -333,13 +333,14 @@ void Trainer::note_skipped(bool skipped) {
   skipped_ += skipped ? 1 : 0;
   skipped_in_a_row_ = skipped ? skipped_in_a_row_ + 1 : 0;
   const int64_t limit = config_.optimizer.skip_limit;
-  if (limit > 0 && skipped_in_a_row_ >= limit)
-    throw Error(ExitCode::kReplayAsked,
-                format("the last {} steps up to {} were skipped, because their losses or gradients "
-                       "are not finite, or spikes: the weights have not moved since; lower "
-                       "optimizer.lr, go on from an earlier checkpoint, or raise "
-                       "optimizer.skip_limit",
-                       limit, step_));
+  if (limit == 0 || skipped_in_a_row_ < limit) return;
+  saver_.finish();  // what is being saved is from before
+  throw Error(ExitCode::kReplayAsked,
+              format("the last {} steps up to {} were skipped, because their losses or gradients "
+                     "are not finite, or spikes: the weights have not moved since; lower "
+                     "optimizer.lr, go on from an earlier checkpoint, or raise "
+                     "optimizer.skip_limit",
+                     limit, step_));
 }
 
 End Trainer::run(metrics::Sinks& sinks) {

@@ -1,6 +1,6 @@
 // trainer.h -- a training run: from its config to its last checkpoint.
 //
-//   Trainer trainer(config, directory, {.stop = [&] { return signalled; }});
+//   Trainer trainer(config, directory, world, {.stop = [&] { return signalled; }});
 //   trainer.run(sinks);
 //
 // The run's directory holds

@@ -278,6 +278,18 @@ TEST(Fault, AKilledRankIsTheCauseAndItsPeersSaySo) {
             {.expected_exit_code = 128 + SIGKILL, .expected_cause = "rank 2"});
 }
 
+// What another start would not mend is not "please requeue".
+TEST(Fault, ACallThatCannotStartIsNoPeersFault) {
+  run_ranks(2, [](const cluster::Membership& me, const cluster::Environment& environment) {
+    const auto world = join_gloo(me, environment);
+    Group group = world->group("all", everyone(*world));
+    const at::Tensor complex = at::ones({5}, at::kComplexFloat);
+    EXPECT_THAT(error_text<BugError>(
+                    [&] { group.all_reduce(complex, Reduce::kSum, "complex numbers").wait(); }),
+                HasSubstr("complex numbers"));
+  });
+}
+
 TEST(Fault, TheReasonToEndIsSaidAtOnceWhateverIsInFlight) {
   const Clock::time_point began = Clock::now();
   run_ranks(2,

@@ -11,6 +11,8 @@ import subprocess
 import tempfile
 import unittest
 
+from safetensors_file import change_number
+
 BINARY = pathlib.Path(os.environ["SHOAL_BINARY_DIR"])
 MODELS = pathlib.Path(os.environ["SHOAL_SOURCE_DIR"]) / "tests" / "golden" / "models"
 FAMILIES = ("gpt2", "llama", "llama3", "llama_sharded", "olmo", "olmo2", "qwen2", "qwen3")
@@ -44,17 +46,6 @@ def zeros(path, tensors):
     with path.open("wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
         file.truncate(8 + len(text) + end)
-
-
-def change_number(file, name, index, by):
-    """One fp32 of a safetensors file; gives it before and after."""
-    content = bytearray(file.read_bytes())
-    start = 8 + struct.unpack("<Q", content[:8])[0]
-    at = start + json.loads(content[8:start])[name]["data_offsets"][0] + 4 * index
-    before = struct.unpack_from("<f", content, at)[0]
-    struct.pack_into("<f", content, at, before + by)
-    file.write_bytes(content)
-    return before, struct.unpack_from("<f", content, at)[0]
 
 
 class Command(unittest.TestCase):

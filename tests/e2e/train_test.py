@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """shoal train from the outside: kills and resumes, signals, wrong input, what it leaves behind."""
-import csv
 import json
-import os
 import pathlib
 import random
 import shutil
@@ -12,8 +10,7 @@ import tempfile
 import time
 import unittest
 
-BINARY = pathlib.Path(os.environ["SHOAL_BINARY_DIR"])
-SHOAL = str(BINARY / "shoal")
+from training_runs import SHOAL, documents, figures_of, rows_of, shoal
 
 # Odd sizes throughout: 7 x 23 tokens, 3 heads of 10, two micro-batches of 4 and 3.
 CONFIG = """
@@ -24,33 +21,17 @@ train: {batch: 7, micro_batch: 4, threads: 1, steps: 61, log_every: 20, eval_eve
 """
 
 
-def shoal(*words, cwd, code=0, **more):
-    done = subprocess.run([SHOAL, *words], cwd=cwd, capture_output=True, text=True, timeout=120, **more)
-    assert done.returncode == code, f"exit {done.returncode}, not {code}: {done.stderr}\n{done.stdout}"
-    return done
-
-
-def figures(run):
-    """Step -> what the arithmetic decides, and no clock."""
-    with (run / "metrics.csv").open() as file:
-        return {int(row["step"]): tuple(row[key] for key in ("tokens", "loss", "val_loss", "lr", "grad_norm"))
-                for row in csv.DictReader(file)}
-
-
 class Train(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.scratch = pathlib.Path(tempfile.mkdtemp(prefix="train-"))
-        generator = random.Random(5)
-        words = ["sea", "shoal", "fish", "of", "the", "a", "swims", "in", "deep", "water"]
-        text = "\n\n".join(" ".join(generator.choices(words, k=generator.randrange(3, 40))) for _ in range(400))
-        (cls.scratch / "text.txt").write_text(text)
+        (cls.scratch / "text.txt").write_text(documents(seed=5))
         shoal("tokenizer", "train", "text.txt", "--kind", "character", "--output", "tok", cwd=cls.scratch)
         shoal("prepare", "--input", "text.txt", "--tokenizer", "tok", "--output", "tokens", "--separator", r"\n\n",
               cwd=cls.scratch)
         (cls.scratch / "config.yaml").write_text(CONFIG)
         shoal("train", "config.yaml", "--set", "run.name=whole", cwd=cls.scratch)
-        cls.whole = figures(cls.scratch / "runs" / "whole")
+        cls.whole = figures_of(cls.scratch / "runs" / "whole")
 
     @classmethod
     def tearDownClass(cls):
@@ -94,31 +75,30 @@ class Figures(Train):
 
     def test_csv_and_jsonl_hold_the_same(self):
         run = self.run_directory("whole")
-        with (run / "metrics.csv").open() as file:
-            rows = list(csv.DictReader(file))
+        rows = rows_of(run)
         lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
         for row, line in zip(rows, lines, strict=True):
             self.assertEqual({key: float(text) for key, text in row.items() if text}, line)
 
     def test_micro_batches_do_not_matter_much(self):
         self.train("run.name=at_once", "train.micro_batch=auto")
-        for step, row in figures(self.run_directory("at_once")).items():
+        for step, row in figures_of(self.run_directory("at_once")).items():
             self.assertAlmostEqual(float(row[1]), float(self.whole[step][1]), places=3)
 
     def test_recompute_changes_nothing(self):
         for kind in ("selective", "full"):
             self.train(f"run.name={kind}", f"train.recompute={kind}")
-            self.assertEqual(figures(self.run_directory(kind)), self.whole, kind)
+            self.assertEqual(figures_of(self.run_directory(kind)), self.whole, kind)
 
     def test_every_precision_learns(self):
         for precision in ("bf16", "fp16", "fp64"):
             self.train(f"run.name={precision}", f"train.precision={precision}")
-            last = figures(self.run_directory(precision))[61]
+            last = figures_of(self.run_directory(precision))[61]
             self.assertAlmostEqual(float(last[1]), float(self.whole[61][1]), delta=0.1, msg=precision)
 
     def test_muon_learns(self):
         self.train("run.name=muon", "optimizer.kind=muon")
-        self.assertLess(float(figures(self.run_directory("muon"))[61][1]), 0.8 * float(self.whole[1][1]))
+        self.assertLess(float(figures_of(self.run_directory("muon"))[61][1]), 0.8 * float(self.whole[1][1]))
 
 
 class Kills(Train):
@@ -132,7 +112,7 @@ class Kills(Train):
         process = self.start("killed")
         self.assertEqual(process.wait(), 0, process.stderr.read())
         process.stderr.close()
-        self.assertEqual(figures(self.run_directory("killed")), self.whole)
+        self.assertEqual(figures_of(self.run_directory("killed")), self.whole)
 
     def test_sigterm_saves_and_asks_to_be_started_again(self):
         for sent, code in ((signal.SIGTERM, 75), (signal.SIGINT, 130)):
@@ -145,7 +125,7 @@ class Kills(Train):
             self.assertIn(b"which is saved in", error)
             process = self.start(name)
             process.communicate()
-            self.assertEqual(figures(self.run_directory(name)), self.whole)
+            self.assertEqual(figures_of(self.run_directory(name)), self.whole)
 
 
 class Wrong(Train):

@@ -1,0 +1,100 @@
+"""What scripts that start, disturb and compare runs of `shoal train` share."""
+import csv
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import time
+
+BINARY = pathlib.Path(os.environ["SHOAL_BINARY_DIR"]).resolve()
+SHOAL = str(BINARY / "shoal")
+
+# For one command, whatever else the machine does: only what hangs takes so long.
+PATIENCE = 120
+
+
+def shoal(*words, code=0, **more):
+    done = subprocess.run([SHOAL, *map(str, words)], capture_output=True, text=True, timeout=PATIENCE, **more)
+    assert done.returncode == code, f"{words}: exit {done.returncode}, not {code}: {done.stderr}\n{done.stdout}"
+    return done
+
+
+def documents(seed):
+    """Text with little in it to learn, so that a few steps show whether a model does."""
+    generator = random.Random(seed)
+    words = ["sea", "shoal", "fish", "of", "the", "a", "swims", "in", "deep", "water"]
+    return "\n\n".join(" ".join(generator.choices(words, k=generator.randrange(3, 40))) for _ in range(400))
+
+
+def rows_of(directory):
+    """The records of a run so far."""
+    path = directory / "metrics.csv"
+    if not path.exists():
+        return []
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def figures_of(directory):
+    """Step -> what the arithmetic decides, and no clock."""
+    return {int(row["step"]): tuple(row[key] for key in ("tokens", "loss", "val_loss", "lr", "grad_norm", "skipped_steps"))
+            for row in rows_of(directory)}
+
+
+class Run:
+    """A run in `scratch`/runs, by one process or by the ranks of a launcher. Each command that is started goes on with it."""
+
+    def __init__(self, scratch, name, *sets, ranks=1):
+        self.directory = scratch / "runs" / name
+        launcher = ["launch", "--ranks", str(ranks), "--"] if ranks > 1 else []
+        words = [f"run.directory={scratch / 'runs'}", f"run.name={name}", "train.init_from=resume", *sets]
+        self.command = [SHOAL, *launcher, "train", *(word for text in words for word in ("--set", text))]
+
+    def start(self):
+        return subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+    def finish(self, code=0):
+        """What it says on standard error."""
+        return end_of(self.start(), code)
+
+    def rows(self):
+        return rows_of(self.directory)
+
+    def figures(self):
+        return figures_of(self.directory)
+
+    def reaches(self, step, process):
+        """Waits until the run has written that step. False: it has ended."""
+        until = time.monotonic() + PATIENCE
+        while process.poll() is None:
+            rows = self.rows()
+            if rows and int(rows[-1]["step"]) >= step:
+                return True
+            assert time.monotonic() < until, f"{self.directory.name} does not come to step {step} in {PATIENCE} s"
+            time.sleep(0.005)
+        return False
+
+
+def end_of(process, code=0):
+    try:
+        _, said = process.communicate(timeout=PATIENCE)
+    finally:
+        kill(process)
+    assert process.returncode == code, f"{process.args}: exit {process.returncode}, not {code}: {said}"
+    return said
+
+
+def kill(process):
+    """A process that is still there, with its ranks: the kernel kills those of a launcher that is gone."""
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    process.stderr.close()
+
+
+def equal_checkpoints(first, second):
+    """Whether the newest checkpoints of two runs have the same values, to the bit; the runs' names are all that may differ."""
+    done = subprocess.run([SHOAL, "checkpoint", "diff", first, second], capture_output=True, text=True, timeout=PATIENCE)
+    same = "values that differ  1\n" in done.stdout and "tensors that differ 0;" in done.stdout
+    return same, done.stdout + done.stderr

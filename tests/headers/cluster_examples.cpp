@@ -1,0 +1,99 @@
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "shoal/cluster/environment.h"
+#include "shoal/cluster/hostlist.h"
+#include "shoal/cluster/launch.h"
+#include "shoal/cluster/membership.h"
+#include "shoal/cluster/rendezvous.h"
+#include "shoal/cluster/run_owner.h"
+#include "shoal/cluster/secret.h"
+#include "shoal/cluster/store_client.h"
+#include "shoal/cluster/store_server.h"
+#include "shoal/cluster/store_table.h"
+#include "shoal/cluster/store_waiting.h"
+#include "shoal/cluster/supervisor.h"
+
+namespace shoal::cluster {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+
+// shoal/cluster/hostlist.h
+TEST(HeaderExamples, Hostlist) {
+  EXPECT_THAT(expand_hostlist("n[1-3,07],gpu-a"), ElementsAre("n1", "n2", "n3", "n07", "gpu-a"));
+  EXPECT_THAT(expand_tasks_per_node("2(x3),1"), ElementsAre(2, 2, 2, 1));
+}
+
+// shoal/cluster/launch.h
+void launch() {
+  supervise(programs_of_host({.command = {"shoal", "train", "run.yaml"}, .ranks = 4}), {});
+}
+
+// shoal/cluster/membership.h
+void membership() {
+  const Membership me = detect_membership(Environment::of_this_process());
+  me.rank, me.world_size, me.launcher;
+}
+
+// shoal/cluster/rendezvous.h
+void rendezvous(const Membership& me, const Environment& environment) {
+  Rendezvous meeting = meet(me, environment, {.patience = 5min});
+  meeting.store()->get("rank/0", 30s);
+  meeting.address();
+}
+
+// shoal/cluster/run_owner.h
+void run_owner(const Membership& me, const Environment& environment) {
+  RunOwner owner("runs/a", me, environment, {});
+  if (owner.was_lost()) return;
+}
+
+// shoal/cluster/store_client.h
+void store_client(const Secret& secret) {
+  auto store = StoreClient::connect({.endpoints = {{"10.0.0.1", 23456}}, .secret = secret}, 5min);
+  store.set("rank/3", "node-b");
+  store.get("rank/0", 30s);
+}
+
+// shoal/cluster/store_server.h
+void store_server(const Secret& secret) {
+  StoreServer server({.address = "10.0.0.1", .ports = {23456}, .secret = secret});
+  server.endpoint();
+}
+
+// shoal/cluster/store_table.h
+void store_table(const StoreLimits& limits, const StoreRequest& request) {
+  StoreTable table(limits);
+  table.apply(request);
+}
+
+// shoal/cluster/store_waiting.h
+void store_waiting(StoreWaiting& waiting,
+                   const StoreRequest& request,
+                   Clock::time_point now,
+                   Clock::time_point until) {
+  {
+    const StoreWaiting::Client client = 1;
+    waiting.enter(client, request, until);
+  }
+  for (const auto& [client, answer] : waiting.written("rank/3")) {
+  }
+  for (const auto& [client, answer] : waiting.overdue(now)) {
+  }
+}
+
+// shoal/cluster/supervisor.h
+void supervisor(const std::vector<Program>& programs) {
+  const JobResult result = supervise(programs, {});
+  result.exit_code;
+  result.cause;
+}
+
+}  // namespace
+}  // namespace shoal::cluster

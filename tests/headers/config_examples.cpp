@@ -1,0 +1,50 @@
+#include <array>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "shoal/config/field.h"
+#include "shoal/config/load.h"
+#include "shoal/config/run_config.h"
+#include "shoal/config/tensor_parallel.h"
+#include "shoal/config/value.h"
+#include "shoal/core/error.h"
+
+namespace shoal::config {
+
+// shoal/config/value.h
+enum class Animal { kCat, kDog };
+template <>
+inline constexpr std::array kNames<Animal> = {Named{"cat", Animal::kCat},
+                                              Named{"dog", Animal::kDog}};
+
+namespace {
+
+TEST(HeaderExamples, Value) { EXPECT_EQ(write_value(Animal::kDog), "dog"); }
+
+// shoal/config/field.h
+TEST(HeaderExamples, Field) {
+  RunConfig config;
+  const Table table = table_of(config);
+  EXPECT_EQ(find_entry(table, "parallel.tp")->field->write(), "1");
+}
+
+// shoal/config/load.h
+void load_file() {
+  const RunConfig config = load_or_throw({.file = "a.yaml", .sets = {"parallel.tp=2"}});
+}
+
+// shoal/config/run_config.h
+void run_config() {
+  const RunConfig config = load_or_throw({.file = "a.yaml", .sets = {"parallel.tp=2"}});
+  config.parallel.tp;
+}
+
+// shoal/config/tensor_parallel.h
+void tensor_parallel(const RunConfig& config) {
+  if (const auto reason = why_not_tensor_parallel(config.model, 3)) throw UsageError(*reason);
+}
+
+}  // namespace
+}  // namespace shoal::config

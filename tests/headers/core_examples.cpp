@@ -1,0 +1,95 @@
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "shoal/bench/paired.h"
+#include "shoal/core/activity.h"
+#include "shoal/core/few_threads.h"
+#include "shoal/core/format.h"
+#include "shoal/core/json_fields.h"
+#include "shoal/core/log.h"
+#include "shoal/core/mapped_file.h"
+#include "shoal/core/random.h"
+#include "shoal/plan/mesh.h"
+
+namespace shoal {
+namespace {
+
+// shoal/core/activity.h
+TEST(HeaderExamples, Activity) {
+  ActivityBoard board;
+  ActivityBoard::Seat seat(board, "step");
+  {
+    Activity doing("all_reduce 'gradients' on dp");
+    EXPECT_EQ(board.snapshot().front().what, "all_reduce 'gradients' on dp");
+  }
+  board.snapshot();
+}
+
+// shoal/core/few_threads.h
+void few_threads(const std::vector<std::string>& files, void (*read)(const std::string&)) {
+  for_each_by_few_threads(files.size(), 4, [&](size_t i) { read(files[i]); });
+}
+
+// shoal/core/format.h
+TEST(HeaderExamples, Format) {
+  const int rank = 3;
+  const int size = 8;
+  const double seconds = 2.25;
+  const std::string text = format("rank {} of {} waited {:.1f} s", rank, size, seconds);
+  EXPECT_EQ(text, "rank 3 of 8 waited 2.2 s");
+}
+
+// shoal/core/json_fields.h
+TEST(HeaderExamples, JsonFields) {
+  const std::string text = R"({"tokens": 7})";
+  const json::Document document(text);
+  const json::Fields root(document.root(), "manifest");
+  try {
+    root.number("version");
+    FAIL();
+  } catch (const DataError& error) {
+    EXPECT_STREQ(error.what(), "manifest has no 'version'");
+  }
+}
+
+// shoal/core/log.h
+void log_lines(const plan::Mesh& mesh, const std::string& host) {
+  log::configure({.rank = 3, .world_size = 8});
+  log::info("mesh {}", mesh.describe());
+  log::warn("{} is slow", host);
+}
+
+// shoal/core/mapped_file.h
+void mapped_file(void (*parse)(std::string_view)) {
+  const MappedFile file("shard-00017.bin");
+  file.advise(MappedFile::Access::kSequential);
+  parse(file.bytes());
+}
+
+// shoal/core/random.h
+void random_numbers(uint64_t seed, std::span<float> shard, uint64_t first) {
+  const Random weights(seed, RandomStream::kWeights, "blocks.3.attention.q");
+  weights.uniform(17);
+  weights.fill_normal(shard, first);
+}
+
+}  // namespace
+}  // namespace shoal
+
+namespace shoal::bench {
+namespace {
+
+// shoal/bench/paired.h
+void paired(void (*ours)(), void (*theirs)()) {
+  const Paired result = measure_paired({.a = [&] { ours(); }, .b = [&] { theirs(); }});
+  result.ratio.median;
+}
+
+}  // namespace
+}  // namespace shoal::bench

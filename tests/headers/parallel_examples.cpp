@@ -1,0 +1,151 @@
+#include <cstdint>
+#include <filesystem>
+#include <vector>
+
+#include "shoal/checkpoint/held_tensors.h"
+#include "shoal/checkpoint/resume.h"
+#include "shoal/checkpoint/saver.h"
+#include "shoal/checkpoint/staged_part.h"
+#include "shoal/comm/world.h"
+#include "shoal/config/run_config.h"
+#include "shoal/model/decoder.h"
+#include "shoal/parallel/parallel_model.h"
+#include "shoal/parallel/ranks.h"
+#include "shoal/parallel/tensor_builder.h"
+#include "shoal/parallel/tensor_gradients.h"
+#include "shoal/parallel/tensor_rows.h"
+#include "shoal/state/checkpoint_store.h"
+#include "shoal/train/trainer.h"
+#include "shoal/verify/agreement.h"
+#include "shoal/verify/random_case.h"
+#include "shoal/verify/side.h"
+#include "shoal/verify/tolerance.h"
+
+namespace shoal::parallel {
+namespace {
+
+// shoal/parallel/parallel_model.h
+void parallel_model(const config::RunConfig& config,
+                    const Ranks& ranks,
+                    const model::Materials& materials,
+                    const std::vector<model::Pass>& passes,
+                    double lr) {
+  ParallelModel model(config, ranks, materials);
+  optim::Optimizer optimizer(config.optimizer, model.trainable());
+  const at::Tensor loss = model.forward_backward(passes);
+  optimizer.step(lr, loss);
+  model.changed();
+}
+
+// shoal/parallel/ranks.h
+void ranks(comm::World& world, const config::RunConfig& config, const at::Tensor& sum) {
+  Ranks ranks(world, config);
+  ranks.along(plan::Axis::kTp).all_reduce(sum, comm::Reduce::kSum, "a sum").wait();
+}
+
+// shoal/parallel/tensor_builder.h
+void tensor_builder(const Ranks& ranks, const config::RunConfig& config) {
+  comm::Group tp = ranks.along(plan::Axis::kTp);
+  TensorBuilder builder(tp, {.seed = 1});
+  model::Decoder decoder(config.model, builder);
+  for (const auto& unit : decoder.units()) sum_partial_gradients(unit->weights(), tp);
+}
+
+// shoal/parallel/tensor_rows.h
+void tensor_rows(const comm::Group& group,
+                 const at::Tensor& x,
+                 int64_t count,
+                 void (*product)(const at::Tensor&)) {
+  TensorRows rows(group);
+  Arriving all = rows.gather(x, count, "input of blocks.3.mlp.up");
+  product(all.wait());
+}
+
+}  // namespace
+}  // namespace shoal::parallel
+
+namespace shoal::checkpoint {
+namespace {
+
+// shoal/checkpoint/resume.h
+void refuse_other_data(const Described& found) {}
+
+void resume(const std::filesystem::path& root, const TrainingState& state) {
+  const Described from =
+      resume_newest(root, state, [](const Described& found) { refuse_other_data(found); });
+  from.step, from.values;
+}
+
+// shoal/checkpoint/saver.h
+void saver(comm::World& world,
+           uint64_t step,
+           const TrainingState& state,
+           const state::Values& values,
+           const SaveStatus& agreed) {
+  Saver saver(world, "runs/a/checkpoints");
+  saver.begin(step, state, values, {.after = [](const SavedCheckpoint& saved) {
+                state::prune("runs/a/checkpoints", {.keep = 3, .newest = saved.step});
+              }});
+  saver.advance(agreed);
+  saver.finish();
+}
+
+// shoal/checkpoint/staged_part.h
+void staged_part(const TrainingState& state, size_t i) {
+  StagedPart part;
+  part.take(written_by(state));
+  part.specs(), part.bytes(i);
+}
+
+}  // namespace
+}  // namespace shoal::checkpoint
+
+namespace shoal::train {
+namespace {
+
+// shoal/train/trainer.h
+void trainer(const config::RunConfig& config,
+             const std::filesystem::path& directory,
+             comm::World& world,
+             const bool& signalled,
+             metrics::Sinks& sinks) {
+  Trainer trainer(config, directory, world, {.stop = [&] { return signalled; }});
+  trainer.run(sinks);
+}
+
+}  // namespace
+}  // namespace shoal::train
+
+namespace shoal::verify {
+namespace {
+
+// shoal/verify/agreement.h
+void agreement(const config::RunConfig& config, comm::World& world) {
+  const Agreement found = compare_with_one_rank(config, world, {.steps = 5});
+  found.worst();
+}
+
+// shoal/verify/random_case.h
+void random_case(uint64_t seed) {
+  RandomCase found = draw_case(seed, /*number=*/17);
+  found.command();
+  for (const RandomCase& candidate : simpler(found)) candidate.config();
+}
+
+// shoal/verify/side.h
+void side(const config::RunConfig& config, const parallel::Ranks& ranks) {
+  Side side(config, ranks);
+  for (int64_t step = 0; step < 5; ++step) {
+    const at::Tensor loss = side.gradients_of(step);
+    side.update(step);
+  }
+}
+
+// shoal/verify/tolerance.h
+void tolerance(const config::RunConfig& config, const Agreement& found) {
+  const Tolerance allowed = tolerance_of(config, found);
+  if (!outside(found, allowed).empty()) return;
+}
+
+}  // namespace
+}  // namespace shoal::verify

@@ -1,0 +1,121 @@
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "shoal/core/error.h"
+#include "shoal/plan/composition.h"
+#include "shoal/plan/layout.h"
+#include "shoal/plan/memory.h"
+#include "shoal/plan/mesh.h"
+#include "shoal/plan/nodes.h"
+#include "shoal/plan/parameters.h"
+#include "shoal/plan/rank_work.h"
+#include "shoal/plan/schedule.h"
+#include "shoal/plan/schedule_check.h"
+#include "shoal/plan/schedule_simulation.h"
+#include "shoal/plan/stages.h"
+#include "shoal/plan/tensor_split.h"
+#include "shoal/plan/volume.h"
+#include "shoal/plan/whole_matrices.h"
+
+namespace shoal::plan {
+namespace {
+
+using ::testing::ElementsAre;
+
+// shoal/plan/composition.h
+void composition(const config::RunConfig& config) {
+  const std::vector<config::Problem> problems = why_not(config, /*ranks=*/8);
+  if (!problems.empty()) throw UsageError(config::report("this layout cannot be run", problems));
+}
+
+// shoal/plan/memory.h
+void memory_of(const config::RunConfig& config) {
+  const Memory memory = memory_of_step(config, mesh_of(config.parallel, 4), /*rank=*/0);
+  memory.state(), memory.peak();
+}
+
+// shoal/plan/mesh.h
+TEST(HeaderExamples, Mesh) {
+  const Mesh mesh({{Axis::kPp, 2}, {Axis::kDpShard, 2}, {Axis::kTp, 2}});
+  EXPECT_THAT(mesh.coordinate(5), ElementsAre(1, 0, 1));
+  EXPECT_THAT(mesh.peers(5, Axis::kDpShard), ElementsAre(5, 7));
+  EXPECT_THAT(mesh.peers(5, {Axis::kPp, Axis::kTp}), ElementsAre(0, 1, 4, 5));
+}
+
+// shoal/plan/nodes.h
+TEST(HeaderExamples, Nodes) {
+  const Mesh mesh({{Axis::kDpShard, 2}, {Axis::kTp, 8}});
+  const Nodes nodes = Nodes::uniform(/*num_ranks=*/16, /*ranks_per_node=*/8);
+  require_inside_nodes(mesh, Axis::kTp, nodes);
+}
+
+// shoal/plan/parameters.h
+void parameters(const config::RunConfig& config) {
+  for (const UnitParameters& unit :
+       parameters_of(config.model, {.blocks = 12, .embedding = true, .head = true}))
+    unit.elements();
+}
+
+// shoal/plan/rank_work.h
+void rank_work(const config::RunConfig& config) {
+  const RankWork work = work_of(config, mesh_of(config.parallel, 16'384), /*rank=*/0);
+  work.stages[0].groups[0].shard;
+}
+
+// shoal/plan/schedule.h
+TEST(HeaderExamples, Schedule) {
+  const int rank = 3;
+  const Schedule schedule = one_f_one_b({.ranks = 4, .micro_batches = 8});
+  for (const Action& action : schedule.actions(rank)) {
+    const int stage = schedule.stage_of(rank, action.chunk);
+    EXPECT_EQ(stage, 3);
+  }
+}
+
+// shoal/plan/schedule_check.h
+TEST(HeaderExamples, ScheduleCheck) {
+  const Schedule schedule = gpipe({.ranks = 2, .micro_batches = 3});
+  require_complete(schedule, "my_schedule.txt");
+}
+
+// shoal/plan/schedule_simulation.h
+TEST(HeaderExamples, ScheduleSimulation) {
+  const Schedule schedule = gpipe({.ranks = 2, .micro_batches = 3});
+  const Simulation run = simulate(schedule, even_times(schedule, {.forward = 1, .backward = 2}));
+  run.require_finished("my_schedule.txt");
+  run.seconds, run.idle_share;
+  EXPECT_EQ(run.ranks[0].peak_in_flight, 3);
+}
+
+// shoal/plan/stages.h
+TEST(HeaderExamples, Stages) {
+  const std::vector<Stage> stages = cut_into_stages(/*blocks=*/10, /*stages=*/4);
+  std::vector<int> blocks;
+  for (const Stage& stage : stages) blocks.push_back(stage.blocks);
+  EXPECT_THAT(blocks, ElementsAre(2, 3, 3, 2));
+}
+
+// shoal/plan/tensor_split.h
+TEST(HeaderExamples, TensorSplit) {
+  EXPECT_EQ(share_of(50'257, 4, 1), (Share{12564, 12564}));
+  EXPECT_EQ(share_of_groups(32, 4, 3, 2), (Share{20, 12}));
+}
+
+// shoal/plan/volume.h
+void volume(const config::RunConfig& config) {
+  const Mesh mesh = mesh_of(config.parallel, 16'384);
+  for (const Volume& volume : volume_of_step(config, mesh, /*rank=*/0))
+    volume.calls, volume.bytes, sent_bytes(volume);
+}
+
+// shoal/plan/whole_matrices.h
+void whole_matrices(const config::RunConfig& config, const Mesh& mesh, int rank) {
+  const auto use = [](const MatrixRound&) {};
+  for (const MatrixRound& round : matrix_rounds(config, mesh, rank)) use(round);
+}
+
+}  // namespace
+}  // namespace shoal::plan
