@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <map>
 
 #include <ATen/ATen.h>
@@ -143,6 +144,21 @@ TEST_P(Clip, DividesGradientsWhoseNormIsTooLargeAndNoOthers) {
 
 // The update works on each element by itself and on the masters, which have the bits of an fp32 run that
 // began at the same weights. So what the model sees are that run's weights, rounded once.
+// So that clipping does not depend on how many elements a rank has.
+TEST(GradientNorm, OfManyElementsIsAsExactAsOfFew) {
+  const Weights many(at::kFloat, 20'000'003);
+  many.set_gradient(1);
+  const double exact = many.unit.gradient.to(at::kDouble).norm().item<double>();
+  config::OptimizerConfig config = plain_config();
+  config.kind = config::OptimizerKind::kSgd;
+  Optimizer optimizer(config, of({many.unit}));
+  const double found = optimizer.step(kLr, a_loss()).gradient_norm.item<double>();
+  EXPECT_NEAR(found / exact, 1, 1e-6);
+  const double in_one_sum = at::linalg_vector_norm(many.unit.gradient).item<double>();
+  std::printf("20 million elements: %.1e off, %.1e in one sum\n", found / exact - 1,
+              in_one_sum / exact - 1);
+}
+
 TEST(HalfPrecision, IsASingleRunRounded) {
   constexpr int64_t kMore = 2 * 131'072 + 1009;  // several pieces
   for (const OptimizerKind kind : {OptimizerKind::kAdamw, OptimizerKind::kMuon}) {
