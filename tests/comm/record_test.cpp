@@ -112,7 +112,9 @@ TEST(Record, WalksAllGroupsOf16384RanksInTwoSeconds) {
   EXPECT_EQ(seen.size(), 16384U / 8 + 16384U / 2 + 16384U / 64 + 16384U / 2 + 16384U / 8)
       << "every group was visited";
   std::cout << "walked " << log.calls().size() << " groups' calls in " << seconds << " s\n";
+#ifndef SHOAL_SANITIZED  // how long an instrumented program takes says nothing
   EXPECT_LT(seconds, 2.0);
+#endif
 }
 
 // Where the bare call costs nothing, what is left is what Group costs: the announcement, the
@@ -131,7 +133,9 @@ TEST(Group, AddsLessThanTenMicrosecondsToACall) {
            },
        .calls = 2000});
   std::cout << "a Group call adds " << result.added_seconds.median * 1e6 << " us\n";
+#ifndef SHOAL_SANITIZED
   EXPECT_LT(result.added_seconds.median, 10e-6);
+#endif
 }
 
 TEST(MeshGroups, RefusesAxesThatWereNotAskedFor) {
