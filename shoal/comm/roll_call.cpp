@@ -7,8 +7,8 @@
 namespace shoal::comm {
 namespace {
 
-constexpr Duration kMoment =
-    std::chrono::seconds(2);  // also for a store whose rank 0 is the one that is gone
+// Also for a store whose rank 0 is the one that is gone.
+constexpr Duration kMoment = std::chrono::seconds(2);
 
 std::string text_of(const cluster::StoreTimeout& timeout) {
   std::string ranks;

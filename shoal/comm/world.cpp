@@ -64,6 +64,7 @@ class World::Parts {
   WorldOptions options;
   std::map<std::string, int> made;  // groups, by name
   std::shared_ptr<std::atomic<bool>> broken = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<RollCall> roll_call;  // one of all groups: their calls run out together
   std::map<std::vector<int>, Group> reusable;
   std::optional<cluster::Rendezvous> meeting;
   std::unique_ptr<Transport> data;               // nullptr: every group has one rank
@@ -135,7 +136,8 @@ class World::Parts {
       state->backend_name = transport->name();
       state->on_streams = transport->device() == at::kCUDA;
     }
-    if (meeting) state->roll_call = make_roll_call(meeting->store());
+    if (meeting && !roll_call) roll_call = make_roll_call(meeting->store());
+    state->roll_call = roll_call;
     return Group(std::move(state));
   }
 
