@@ -151,20 +151,22 @@ class Wrong(Train):
     def test_a_save_is_left_out_while_another_is_written(self):
         self.expect("run.name=often", "train.save_every=1", "train.keep=100",
                     says="is not saved: the save before is not over yet", code=0)
-        steps = [int(path.name.removeprefix("step-")) for path in self.run_directory("often").glob("checkpoints/step-*")]
+        steps = [int(path.name.removeprefix("step-")) for path in self.checkpoints("often")]
         self.assertEqual(max(steps), 61)  # the last one is waited for
         self.train("run.name=waited", "train.save_every=1", "train.keep=100", "train.background_save=false")
-        self.assertEqual(len(list(self.run_directory("waited").glob("checkpoints/step-*"))), 61)
+        self.assertEqual(len(self.checkpoints("waited")), 61)
 
     def test_a_damaged_checkpoint_is_passed_over(self):
         shutil.copytree(self.run_directory("whole"), self.run_directory("damaged"))
-        checkpoints = sorted(self.run_directory("damaged").glob("checkpoints/step-*"))
-        self.assertGreater(len(checkpoints), 1)
-        newest = self.flip_a_bit(checkpoints[-1])
+        self.assertGreater(len(self.checkpoints("damaged")), 1)
+        newest = self.flip_a_bit(self.checkpoints("damaged")[-1])
         self.expect("run.name=damaged", "train.init_from=resume", says=f"{newest.name} is damaged", code=0)
-        for checkpoint in checkpoints:
+        for checkpoint in self.checkpoints("damaged"):  # others by now: the resumed run has pruned
             self.flip_a_bit(checkpoint)
         self.expect("run.name=damaged", "train.init_from=resume", "train.steps=70", says="checkpoints in", code=3)
+
+    def checkpoints(self, name):
+        return sorted(self.run_directory(name).glob("checkpoints/step-*"))
 
     def flip_a_bit(self, checkpoint):
         data = next(checkpoint.glob("*.safetensors"))
