@@ -16,7 +16,6 @@ namespace shoal::app {
 namespace {
 
 namespace fs = std::filesystem;
-using state::Box;
 using state::TensorSpec;
 
 constexpr uint64_t kBlock = uint64_t{16} << 20;  // numbers of a piece
@@ -30,7 +29,7 @@ struct ImportWords {
 std::vector<state::PieceSpec> pieces_of(const std::vector<TensorSpec>& specs) {
   std::vector<state::PieceSpec> pieces;
   for (const TensorSpec& weight : specs) {
-    state::for_each_block(weight.shape, kBlock, [&](const Box& block) {
+    for_each_block(weight.shape, kBlock, [&](const Box& block) {
       pieces.push_back(
           {{state::name_in_checkpoint(weight.name), weight.dtype, weight.shape}, block});
     });
@@ -48,8 +47,8 @@ void write(const state::WeightSource& source,
   state::CheckpointWriter writer(root, /*step=*/0, pieces_of(specs));
   std::vector<float> numbers;
   for (const TensorSpec& weight : specs) {
-    state::for_each_block(weight.shape, kBlock, [&](const Box& block) {
-      numbers.resize(state::elements_of(block));
+    for_each_block(weight.shape, kBlock, [&](const Box& block) {
+      numbers.resize(elements_of(block));
       source.read(weight, block, numbers);
       writer.write(std::as_bytes(std::span(numbers)));
       progress.done += numbers.size() * sizeof(float);

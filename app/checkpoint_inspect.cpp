@@ -67,7 +67,7 @@ Report inspected(const state::Checkpoint& checkpoint, const InspectWords& words)
   int64_t parameters = 0;
   for (const TensorSpec& tensor : checkpoint.tensors()) {
     if (tensor.name.starts_with(kWeights))
-      parameters += static_cast<int64_t>(state::elements_of(state::whole_of(tensor.shape)));
+      parameters += static_cast<int64_t>(elements_of(whole_of(tensor.shape)));
   }
   Report report;
   report.section("checkpoint")

@@ -13,8 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROWS = [  # from the ground up; modules of one row do not know each other
     ["core"],
     ["config", "bench", "metrics"],
-    ["plan", "data", "state", "cluster"],
-    ["prepare"],
+    ["blueprint", "data", "state", "cluster"],
+    ["plan", "prepare"],
     # ---- the torch line ----
     ["model", "optim", "comm"],
     ["parallel", "feed"],

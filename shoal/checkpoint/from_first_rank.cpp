@@ -20,13 +20,13 @@ struct Arriving {
   at::Tensor elements;
 };
 
-void take(const state::Box& block, const at::Tensor& bytes, const Arriving& arriving) {
+void take(const Box& block, const at::Tensor& bytes, const Arriving& arriving) {
   const auto element = static_cast<size_t>(arriving.elements.element_size());
-  for (const state::BoxOfRange& box : arriving.held->boxes) {
+  for (const BoxOfRange& box : arriving.held->boxes) {
     const std::span<std::byte> out = writable_bytes_of(arriving.elements)
                                          .subspan(static_cast<size_t>(box.offset) * element,
                                                   static_cast<size_t>(box.elements) * element);
-    state::for_each_run(block, box.box, [&](const state::Run& run) {
+    for_each_run(block, box.box, [&](const ElementRun& run) {
       std::memcpy(out.data() + run.to * element, bytes_of(bytes).data() + run.from * element,
                   run.count * element);
     });
@@ -84,8 +84,8 @@ void load_from_first_rank(comm::World& world,
     for (const HeldTensor* held : wanted[tensor->name])
       arriving.push_back({held, at::empty({held->flat.numel()}, torch_type(tensor->dtype))});
     const uint64_t element = state::element_bytes(tensor->dtype);
-    state::for_each_block(tensor->shape, kBlockBytes / element, [&](const state::Box& block) {
-      const auto size = static_cast<int64_t>(state::elements_of(block) * element);
+    for_each_block(tensor->shape, kBlockBytes / element, [&](const Box& block) {
+      const auto size = static_cast<int64_t>(elements_of(block) * element);
       const at::Tensor bytes = at::empty({size}, at::kByte);
       together(world, "a part of a checkpoint", [&] {
         if (checkpoint != nullptr) checkpoint->read(tensor->name, block, writable_bytes_of(bytes));

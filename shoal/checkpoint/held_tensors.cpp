@@ -16,29 +16,17 @@ using optim::NamedTensor;
 using parallel::HeldPiece;
 using parallel::Piece;
 
-std::vector<state::Box> parts_of(const model::WeightSpec& spec) {
-  if (spec.parts.empty()) return {state::whole_of(spec.shape)};
-  std::vector<state::Box> parts;
-  for (const model::Box& part : spec.parts) {
-    if (spec.shape.size() == 1)
-      parts.push_back({{part.first_row}, {part.rows}});
-    else
-      parts.push_back({{part.first_row, part.first_column}, {part.rows, part.columns}});
-  }
-  return parts;
-}
-
 HeldTensor held(std::string name, const at::Tensor& flat, const Piece& piece) {
-  return {std::move(name), piece.spec->shape, flat.narrow(0, piece.offset, piece.count),
-          state::boxes_of_range(parts_of(*piece.spec), piece.first, piece.count)};
+  return {std::move(name), piece.weight->shape, flat.narrow(0, piece.offset, piece.count),
+          boxes_of_range(piece.weight->parts, piece.first, piece.count)};
 }
 
 HeldTensor whole(const NamedTensor& named) {
-  const state::Shape shape = named.tensor.sizes().vec();
+  const Shape shape = named.tensor.sizes().vec();
   return {named.name,
           shape,
           named.tensor,
-          {{state::whole_of(shape), 0, static_cast<int64_t>(named.tensor.numel())}}};
+          {{whole_of(shape), 0, static_cast<int64_t>(named.tensor.numel())}}};
 }
 
 std::vector<NamedTensor> small_tensors(const TrainingState& state) {
@@ -58,7 +46,7 @@ std::vector<HeldTensor> divided_tensors(const TrainingState& state, Choose&& cho
     const std::optional<Piece> piece = choose(held_piece);
     if (!piece) continue;
     const optim::UnitState& unit = units.at(held_piece.group->name());
-    const std::string& name = piece->spec->name;
+    const std::string& name = piece->weight->name;
     tensors.push_back(held(state::name_in_checkpoint(name), unit.master, *piece));
     if (unit.mean.defined()) tensors.push_back(held("mean." + name, unit.mean, *piece));
     if (unit.mean_square.defined())
@@ -79,7 +67,7 @@ std::optional<Piece> own_part(const HeldPiece& held) {
   const int64_t begin = std::max(piece.offset, bound(copy));
   const int64_t end = std::min(piece.offset + piece.count, bound(copy + 1));
   if (begin >= end) return std::nullopt;
-  return Piece{piece.spec, piece.first + begin - piece.offset, end - begin, begin};
+  return Piece{piece.weight, piece.first + begin - piece.offset, end - begin, begin};
 }
 
 }  // namespace
@@ -101,8 +89,8 @@ std::vector<HeldTensor> written_by(const TrainingState& state) {
 std::vector<HeldTensor> held_weights(const parallel::ParallelModel& model) {
   std::vector<HeldTensor> tensors;
   for (const HeldPiece& piece : model.pieces())
-    tensors.push_back(
-        held(state::name_in_checkpoint(piece.piece.spec->name), piece.group->shard(), piece.piece));
+    tensors.push_back(held(state::name_in_checkpoint(piece.piece.weight->name),
+                           piece.group->shard(), piece.piece));
   return tensors;
 }
 

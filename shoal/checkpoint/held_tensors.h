@@ -8,16 +8,16 @@
 #include <ATen/core/Tensor.h>
 
 #include "shoal/checkpoint/training_state.h"
-#include "shoal/state/element_range.h"
+#include "shoal/core/element_range.h"
 
 namespace shoal::checkpoint {
 
 // Elements of a logical tensor, and where they lie in it.
 struct HeldTensor {
   std::string name;
-  state::Shape shape;  // of the whole tensor
-  at::Tensor flat;     // what this rank has, in the order of the boxes
-  std::vector<state::BoxOfRange> boxes;
+  Shape shape;      // of the whole tensor
+  at::Tensor flat;  // what this rank has, in the order of the boxes
+  std::vector<BoxOfRange> boxes;
 };
 
 // Everything that this rank holds.

@@ -12,8 +12,8 @@ void set_weights(const parallel::ParallelModel& model,
     for (const auto& group : stage->groups()) {
       const at::Tensor flat = flat_of(*group);
       for (const parallel::Piece& piece : group->pieces()) {
-        const at::Tensor whole = at::empty(piece.spec->shape, flat.options().device(at::kCPU));
-        read(*piece.spec, whole);
+        const at::Tensor whole = at::empty(piece.weight->shape, flat.options().device(at::kCPU));
+        read(*piece.weight, whole);
         flat.narrow(0, piece.offset, piece.count).copy_(parallel::part_of(whole, piece));
       }
     }

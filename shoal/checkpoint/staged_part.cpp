@@ -71,7 +71,7 @@ void StagedPart::take(const std::vector<HeldTensor>& tensors) {
     else
       room.view(type).copy_(tensor.flat.reshape({tensor.flat.numel()}));
     const uint64_t element = tensor.flat.element_size();
-    for (const state::BoxOfRange& box : tensor.boxes) {
+    for (const BoxOfRange& box : tensor.boxes) {
       specs_.push_back({{tensor.name, disk_type(type), tensor.shape}, box.box});
       offsets_.push_back(begin + static_cast<uint64_t>(box.offset) * element);
     }

@@ -42,7 +42,7 @@ DType disk_type(at::ScalarType type) {
   throw BugError(format("a tensor of type {}", c10::toString(type)));
 }
 
-at::Tensor tensor_of(DType type, const state::Shape& shape, std::span<const std::byte> bytes) {
+at::Tensor tensor_of(DType type, const Shape& shape, std::span<const std::byte> bytes) {
   at::Tensor tensor = at::empty(shape, torch_type(type));
   SHOAL_CHECK(tensor.nbytes() == bytes.size(), "{} bytes for a tensor of {}", bytes.size(),
               tensor.nbytes());

@@ -15,9 +15,7 @@ at::ScalarType torch_type(state::DType type);
 state::DType disk_type(at::ScalarType type);
 
 // A copy on the CPU; `bytes` need not be aligned.
-at::Tensor tensor_of(state::DType type,
-                     const state::Shape& shape,
-                     std::span<const std::byte> bytes);
+at::Tensor tensor_of(state::DType type, const Shape& shape, std::span<const std::byte> bytes);
 
 // Of a contiguous tensor on the CPU, as long as it lives.
 std::span<const std::byte> bytes_of(const at::Tensor& tensor);

@@ -17,7 +17,7 @@ constexpr size_t kMostReaders = 4;
 
 const state::TensorSpec& require(const state::Checkpoint& checkpoint,
                                  const std::string& name,
-                                 const state::Shape& shape) {
+                                 const Shape& shape) {
   const state::TensorSpec* const spec = checkpoint.find(name);
   const std::string where = checkpoint.path().string();
   if (spec == nullptr) throw DataError(format("{} has no tensor '{}'", where, name));
@@ -44,7 +44,7 @@ void read_held(const state::Checkpoint& checkpoint, const HeldTensor& held) {
       held.flat.scalar_type() == type && held.flat.is_cpu() && held.flat.is_contiguous();
   const at::Tensor read = in_place ? held.flat : at::empty({held.flat.numel()}, type);
   const auto element = static_cast<size_t>(read.element_size());
-  for (const state::BoxOfRange& box : held.boxes)
+  for (const BoxOfRange& box : held.boxes)
     checkpoint.read(held.name, box.box,
                     writable_bytes_of(read).subspan(static_cast<size_t>(box.offset) * element,
                                                     static_cast<size_t>(box.elements) * element));

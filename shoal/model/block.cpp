@@ -1,7 +1,5 @@
 #include "shoal/model/block.h"
 
-#include <cmath>
-
 #include <ATen/ATen.h>
 
 #include "shoal/core/format.h"
@@ -9,79 +7,29 @@
 namespace shoal::model {
 namespace {
 
+using blueprint::BlockLayers;
 using config::ModelConfig;
 using config::NormPlace;
 using config::QkNorm;
-
-NormSpec norm_spec(const ModelConfig& config, std::string name) {
-  return {.name = std::move(name),
-          .kind = config.norm,
-          .over = {config.width},
-          .bias = config.bias == config::BiasOn::kAll,
-          .epsilon = config.norm_epsilon};
-}
-
-// Of weights that write to the residual sum, which grows with every block.
-double residual_std(const ModelConfig& config) {
-  return config.init_std / std::sqrt(2.0 * config.layers);
-}
-
-// What ranks share: heads, with the queries of a key together.
-Features queries_of(const ModelConfig& config) {
-  return {.count = config.heads,
-          .width = config.features_per_head(),
-          .per_group = config.heads / config.num_kv_heads()};
-}
-
-Features keys_of(const ModelConfig& config) {
-  return {.count = config.num_kv_heads(), .width = config.features_per_head(), .shared = true};
-}
-
-std::unique_ptr<RowWise> make_qk_norm(const ModelConfig& config,
-                                      const std::string& name,
-                                      const Features& all_heads,
-                                      UnitWeights& unit,
-                                      Builder& builder) {
-  if (config.qk_norm == QkNorm::kNone) return nullptr;
-  const bool per_head = config.qk_norm == QkNorm::kHead;
-  return builder.norm(unit, {.name = name,
-                             .kind = config::NormKind::kRms,
-                             .over = per_head ? Features{all_heads.width} : all_heads,
-                             .epsilon = config.norm_epsilon,
-                             .split = !per_head});
-}
 
 // Shapes: B batch, T tokens, N query heads, K key/value heads, H features of a head; heads
 // are those of this rank.
 class SelfAttention {
  public:
-  SelfAttention(const ModelConfig& config, int number, UnitWeights& unit, Builder& builder)
+  SelfAttention(const ModelConfig& config,
+                const BlockLayers& layers,
+                int number,
+                UnitWeights& unit,
+                Builder& builder)
       : number_(static_cast<size_t>(number)),
-        local_(builder.local_heads(config.heads, config.num_kv_heads())),
+        local_(blueprint::local_heads(config.heads, config.num_kv_heads(), builder.place())),
         head_width_(config.features_per_head()),
-        qk_norm_(config.qk_norm) {
-    const std::string name = format("blocks.{}.attention", number);
-    const Features q = queries_of(config);
-    const Features kv = keys_of(config);
-    qkv_ = builder.linear(unit, {.name = name + ".qkv",
-                                 .in = {config.width},
-                                 .out = {q, kv, kv},
-                                 .bias = config.bias != config::BiasOn::kNone,
-                                 .std = config.init_std,
-                                 .split = Split::kColumns});
-    out_ = builder.linear(unit, {.name = name + ".out",
-                                 .in = q,
-                                 .out = {{config.width}},
-                                 .bias = config.bias == config::BiasOn::kAll,
-                                 .std = residual_std(config),
-                                 .split = Split::kRows});
-    q_norm_ = make_qk_norm(config, name + ".q_norm", q, unit, builder);
-    k_norm_ = make_qk_norm(config, name + ".k_norm", kv, unit, builder);
-    attention_ = builder.attention({.name = name + ".scores",
-                                    .heads = config.heads,
-                                    .kv_heads = config.num_kv_heads(),
-                                    .dropout = config.dropout});
-  }
+        qk_norm_(config.qk_norm),
+        qkv_(builder.linear(unit, layers.qkv)),
+        out_(builder.linear(unit, layers.out)),
+        q_norm_(layers.q_norm ? builder.norm(unit, *layers.q_norm) : nullptr),
+        k_norm_(layers.k_norm ? builder.norm(unit, *layers.k_norm) : nullptr),
+        attention_(builder.attention(layers.attention)) {}
 
   at::Tensor forward(const RowWise* norm, const at::Tensor& x, const Pass& pass) {
     const int64_t q = local_.heads * head_width_;
@@ -135,7 +83,7 @@ class SelfAttention {
   }
 
   size_t number_;
-  LocalHeads local_;
+  blueprint::LocalHeads local_;
   int64_t head_width_;
   QkNorm qk_norm_;
   std::unique_ptr<Linear> qkv_;
@@ -147,25 +95,10 @@ class SelfAttention {
 
 class Mlp {
  public:
-  Mlp(const ModelConfig& config, int number, UnitWeights& unit, Builder& builder)
-      : activation_(builder.activation(config.activation)) {
-    const std::string name = format("blocks.{}.mlp", number);
-    const Features hidden = {config.hidden_width()};
-    const bool gated = config.activation == config::Activation::kSwiglu;
-    const bool bias = config.bias == config::BiasOn::kAll;
-    up_ = builder.linear(unit, {.name = name + (gated ? ".gate_up" : ".up"),
-                                .in = {config.width},
-                                .out = gated ? std::vector{hidden, hidden} : std::vector{hidden},
-                                .bias = bias,
-                                .std = config.init_std,
-                                .split = Split::kColumns});
-    down_ = builder.linear(unit, {.name = name + ".down",
-                                  .in = hidden,
-                                  .out = {{config.width}},
-                                  .bias = bias,
-                                  .std = residual_std(config),
-                                  .split = Split::kRows});
-  }
+  Mlp(const ModelConfig& config, const BlockLayers& layers, UnitWeights& unit, Builder& builder)
+      : activation_(builder.activation(config.activation)),
+        up_(builder.linear(unit, layers.up)),
+        down_(builder.linear(unit, layers.down)) {}
 
   at::Tensor forward(const RowWise* norm, const at::Tensor& x, const Pass& pass) {
     const at::Tensor up = norm != nullptr ? up_->forward(*norm, x, pass) : up_->forward(x, pass);
@@ -180,15 +113,18 @@ class Mlp {
 
 class Block final : public Unit {
  public:
-  Block(const ModelConfig& config, int number, Builder& builder)
-      : Unit(config::UnitKind::kBlock, format("blocks.{}", number)),
+  Block(const ModelConfig& config,
+        const BlockLayers& layers,
+        int number,
+        blueprint::UnitBlueprint blueprint,
+        Builder& builder)
+      : Unit(std::move(blueprint)),
         norm_before_(config.norm_place == NormPlace::kBefore),
-        attention_norm_(
-            builder.norm(weights(), norm_spec(config, format("blocks.{}.attention_norm", number)))),
-        attention_(config, number, weights(), builder),
+        attention_norm_(builder.norm(weights(), layers.attention_norm)),
+        attention_(config, layers, number, weights(), builder),
         attention_dropout_(builder.dropout(format("blocks.{}.attention", number), config.dropout)),
-        mlp_norm_(builder.norm(weights(), norm_spec(config, format("blocks.{}.mlp_norm", number)))),
-        mlp_(config, number, weights(), builder),
+        mlp_norm_(builder.norm(weights(), layers.mlp_norm)),
+        mlp_(config, layers, weights(), builder),
         mlp_dropout_(builder.dropout(format("blocks.{}.mlp", number), config.dropout)) {}
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
@@ -220,8 +156,12 @@ class Block final : public Unit {
 
 }  // namespace
 
-std::unique_ptr<Unit> make_block(const ModelConfig& config, int number, Builder& builder) {
-  return std::make_unique<Block>(config, number, builder);
+std::unique_ptr<Unit> make_block(const ModelConfig& config,
+                                 int number,
+                                 blueprint::UnitBlueprint blueprint,
+                                 Builder& builder) {
+  return std::make_unique<Block>(config, blueprint::block_layers(config, number), number,
+                                 std::move(blueprint), builder);
 }
 
 }  // namespace shoal::model

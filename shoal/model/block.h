@@ -9,6 +9,10 @@
 
 namespace shoal::model {
 
-std::unique_ptr<Unit> make_block(const config::ModelConfig& config, int number, Builder& builder);
+// `blueprint` is that of the block with this number.
+std::unique_ptr<Unit> make_block(const config::ModelConfig& config,
+                                 int number,
+                                 blueprint::UnitBlueprint blueprint,
+                                 Builder& builder);
 
 }  // namespace shoal::model

@@ -1,5 +1,5 @@
-// builder.h -- makes the layers a decoder asks for. The decoder says what a layer is; the builder
-// decides where its weights are and what is recomputed.
+// builder.h -- makes the layers that a blueprint names. The blueprint says what a layer is and which weights it has; the
+// builder decides how ranks compute it together and what is recomputed.
 //
 //   PlainBuilder builder({.recompute = Recompute::kSelective, .seed = 1});
 //   Decoder decoder(config, builder);
@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
+#include "shoal/blueprint/layers.h"
 #include "shoal/config/model_config.h"
 #include "shoal/config/train_config.h"
 #include "shoal/model/layers.h"
@@ -17,64 +17,10 @@
 
 namespace shoal::model {
 
-// How ranks may share a matrix product: each some of the outputs, or each some of the inputs and then
-// the sum. A kColumns followed by a kRows needs no exchange between them.
-enum class Split { kNone, kColumns, kRows };
-
-// Features as equal things that ranks share: heads, or single features of an MLP.
-struct Features {
-  int64_t count = 0;
-  int64_t width = 1;      // features of each
-  int64_t per_group = 1;  // so many stay on one rank while there are groups for all: queries that
-                          // share keys
-  bool shared = false;    // where there are fewer than ranks, several ranks need each: keys, values
-
-  [[nodiscard]] int64_t size() const { return count * width; }
-};
-
-int64_t size_of(const std::vector<Features>& side_by_side);
-
-struct LinearSpec {
-  std::string name;
-  Features in;
-  std::vector<Features>
-      out;  // what stands beside each other in the output (q, k, v): each is split
-            // by itself
-  bool bias = false;
-  double std = 0;
-  Split split = Split::kNone;
-};
-
-struct NormSpec {
-  std::string name;
-  config::NormKind kind = config::NormKind::kLayer;
-  Features over;
-  bool bias = false;
-  double epsilon = 0;
-  bool split = false;  // over features that a kColumns has split
-};
-
-struct EmbeddingSpec {
-  std::string name;
-  int64_t rows = 0;
-  int64_t width = 0;
-  double std = 0;
-  bool split = false;  // ranks may share the rows
-};
-
-struct AttentionSpec {
-  std::string name;
-  int heads = 0;
-  int kv_heads = 0;
-  double dropout = 0;
-};
-
-// The heads of this rank, of all that a model has.
-struct LocalHeads {
-  int heads = 0;
-  int kv_heads = 0;
-  int first_head = 0;
-};
+using blueprint::AttentionSpec;
+using blueprint::EmbeddingSpec;
+using blueprint::LinearSpec;
+using blueprint::NormSpec;
 
 class Builder {
  public:
@@ -91,8 +37,8 @@ class Builder {
   virtual std::unique_ptr<Head> head(UnitWeights& unit, const EmbeddingSpec& spec) = 0;
   virtual std::unique_ptr<Head> tied_head(const Embedding& embedding) = 0;
 
-  // Of what a kColumns makes of queries, keys and values.
-  [[nodiscard]] virtual LocalHeads local_heads(int heads, int kv_heads) const = 0;
+  // Whose layers are made.
+  [[nodiscard]] virtual blueprint::TensorPlace place() const = 0;
 };
 
 struct BuilderOptions {
@@ -115,9 +61,7 @@ class PlainBuilder : public Builder {
   std::unique_ptr<RowShare> row_share() override;
   std::unique_ptr<Head> head(UnitWeights& unit, const EmbeddingSpec& spec) override;
   std::unique_ptr<Head> tied_head(const Embedding& embedding) override;
-  [[nodiscard]] LocalHeads local_heads(int heads, int kv_heads) const override {
-    return {.heads = heads, .kv_heads = kv_heads};
-  }
+  [[nodiscard]] blueprint::TensorPlace place() const override { return {}; }
 
  protected:
   [[nodiscard]] const BuilderOptions& options() const { return options_; }

@@ -15,14 +15,6 @@ namespace {
 using config::ModelConfig;
 using config::Positions;
 
-EmbeddingSpec token_spec(const ModelConfig& config) {
-  return {.name = "embedding.tokens",
-          .rows = *config.vocab_size,
-          .width = config.width,
-          .std = config.init_std,
-          .split = true};
-}
-
 // Sines at even features, cosines at odd ones, with wavelengths from 2 pi to 10,000 * 2 pi.
 at::Tensor sinusoids(int64_t length, int64_t width) {
   const at::Tensor exponents = at::arange(0, width, 2, at::kDouble) / static_cast<double>(width);
@@ -33,19 +25,17 @@ at::Tensor sinusoids(int64_t length, int64_t width) {
 
 class EmbeddingUnit final : public Unit {
  public:
-  EmbeddingUnit(const ModelConfig& config, Builder& builder)
-      : Unit(config::UnitKind::kEmbedding, "embedding"),
-        tokens_(builder.embedding(weights(), token_spec(config))),
+  EmbeddingUnit(const ModelConfig& config,
+                const blueprint::EmbeddingLayers& layers,
+                blueprint::UnitBlueprint blueprint,
+                Builder& builder)
+      : Unit(std::move(blueprint)),
+        tokens_(builder.embedding(weights(), layers.tokens)),
         rows_(builder.row_share()),
+        positions_(layers.positions ? builder.embedding(weights(), *layers.positions) : nullptr),
         dropout_(builder.dropout("embedding", config.dropout)) {
-    if (config.positions == Positions::kLearned) {
-      positions_ = builder.embedding(weights(), {.name = "embedding.positions",
-                                                 .rows = config.context,
-                                                 .width = config.width,
-                                                 .std = config.init_std});
-    } else if (config.positions == Positions::kSinusoidal) {
+    if (config.positions == Positions::kSinusoidal)
       sinusoids_ = sinusoids(config.context, config.width);
-    }
   }
 
   [[nodiscard]] const Embedding& tokens() const { return *tokens_; }
@@ -70,23 +60,15 @@ class EmbeddingUnit final : public Unit {
 
 class HeadUnit final : public Unit {
  public:
-  // `tied`: the embedding of this decoder, or nullptr.
-  HeadUnit(const ModelConfig& config, Builder& builder, const Embedding* tied)
-      : Unit(config::UnitKind::kHead, "head"),
-        norm_(builder.norm(weights(),
-                           {.name = "head.norm",
-                            .kind = config.norm,
-                            .over = {config.width},
-                            .bias = config.bias == config::BiasOn::kAll,
-                            .epsilon = config.norm_epsilon})) {
-    if (tied != nullptr) {
-      head_ = builder.tied_head(*tied);
-    } else {
-      EmbeddingSpec spec = token_spec(config);
-      if (!config.tied) spec.name = "head.scores";
-      head_ = builder.head(weights(), spec);
-    }
-  }
+  // `embedding`: the one beside it, or nullptr.
+  HeadUnit(const blueprint::HeadLayers& layers,
+           blueprint::UnitBlueprint blueprint,
+           Builder& builder,
+           const Embedding* embedding)
+      : Unit(std::move(blueprint)),
+        norm_(builder.norm(weights(), layers.norm)),
+        head_(layers.scores ? builder.head(weights(), *layers.scores)
+                            : builder.tied_head(*embedding)) {}
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
     const at::Tensor normed = (*norm_)(x);
@@ -101,23 +83,32 @@ class HeadUnit final : public Unit {
 }  // namespace
 
 Decoder::Decoder(const ModelConfig& config, Builder& builder)
-    : Decoder(config, builder, Part::all(config)) {}
+    : Decoder(config, builder, blueprint::UnitRange::all(config)) {}
 
-Decoder::Decoder(const ModelConfig& config, Builder& builder, const Part& part) : config_(config) {
-  SHOAL_CHECK(config.vocab_size.has_value(), "model.vocab_size is not known yet");
+Decoder::Decoder(const ModelConfig& config, Builder& builder, const blueprint::UnitRange& range)
+    : config_(config) {
   make_first_calls();
   const Embedding* embedding = nullptr;
-  if (part.embedding) {
-    auto unit = std::make_unique<EmbeddingUnit>(config, builder);
-    embedding = &unit->tokens();
-    units_.push_back(std::move(unit));
+  int number = range.first_block;
+  for (blueprint::UnitBlueprint& unit : blueprint::units_of(config, range, builder.place())) {
+    switch (unit.kind) {
+      case config::UnitKind::kEmbedding: {
+        auto made = std::make_unique<EmbeddingUnit>(config, blueprint::embedding_layers(config),
+                                                    std::move(unit), builder);
+        embedding = &made->tokens();
+        units_.push_back(std::move(made));
+        break;
+      }
+      case config::UnitKind::kBlock:
+        units_.push_back(make_block(config, number++, std::move(unit), builder));
+        break;
+      case config::UnitKind::kHead:
+        units_.push_back(
+            std::make_unique<HeadUnit>(blueprint::head_layers(config, embedding != nullptr),
+                                       std::move(unit), builder, embedding));
+        break;
+    }
   }
-  for (int i = 0; i < part.blocks; ++i)
-    units_.push_back(make_block(config, part.first_block + i, builder));
-  if (part.head)
-    units_.push_back(
-        std::make_unique<HeadUnit>(config, builder, config.tied ? embedding : nullptr));
-  for (const auto& unit : units_) unit->weights().lay_out();
 }
 
 void Decoder::materialize(const Materials& materials) {

@@ -16,27 +16,18 @@
 #include <span>
 #include <vector>
 
+#include "shoal/blueprint/decoder.h"
 #include "shoal/config/model_config.h"
 #include "shoal/model/builder.h"
 #include "shoal/model/unit.h"
 
 namespace shoal::model {
 
-// Which units. A head that is tied to an embedding elsewhere has a copy of its matrix.
-struct Part {
-  int first_block = 0;
-  int blocks = 0;
-  bool embedding = true;
-  bool head = true;
-
-  static Part all(const config::ModelConfig& config) { return {.blocks = config.layers}; }
-};
-
 class Decoder {
  public:
   // `config.vocab_size` is given.
   Decoder(const config::ModelConfig& config, Builder& builder);
-  Decoder(const config::ModelConfig& config, Builder& builder, const Part& part);
+  Decoder(const config::ModelConfig& config, Builder& builder, const blueprint::UnitRange& range);
 
   // New weights everywhere, and the tables.
   void materialize(const Materials& materials);

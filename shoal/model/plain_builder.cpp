@@ -119,43 +119,19 @@ class PlainHead final : public Head {
   int64_t rows_at_once_;
 };
 
-Weight declare_matrix(UnitWeights& unit, const EmbeddingSpec& spec) {
-  return unit.declare({.name = spec.name + ".weight",
-                       .shape = {spec.rows, spec.width},
-                       .init = Init::normal(spec.std)});
-}
-
 }  // namespace
 
-int64_t size_of(const std::vector<Features>& side_by_side) {
-  int64_t size = 0;
-  for (const Features& features : side_by_side) size += features.size();
-  return size;
-}
-
 std::unique_ptr<Linear> PlainBuilder::linear(UnitWeights& unit, const LinearSpec& spec) {
-  const int64_t out = size_of(spec.out);
-  const Weight weight = unit.declare({.name = spec.name + ".weight",
-                                      .shape = {out, spec.in.size()},
-                                      .init = Init::normal(spec.std)});
-  const Weight bias =
-      spec.bias ? unit.declare({.name = spec.name + ".bias", .shape = {out}, .init = Init::zeros()})
-                : Weight();
-  return std::make_unique<PlainLinear>(weight, bias,
+  return std::make_unique<PlainLinear>(unit.named(spec.weight()),
+                                       spec.bias ? unit.named(spec.bias_name()) : Weight(),
                                        options_.recompute == config::Recompute::kSelective);
 }
 
 std::unique_ptr<RowWise> PlainBuilder::norm(UnitWeights& unit, const NormSpec& spec) {
-  if (spec.kind == config::NormKind::kPlain) return layer_norm({}, {}, spec.epsilon);
-  const int64_t width = spec.over.size();
-  const Weight weight =
-      unit.declare({.name = spec.name + ".weight", .shape = {width}, .init = Init::ones()});
+  const Weight weight = spec.has_weight() ? unit.named(spec.weight()) : Weight();
   if (spec.kind == config::NormKind::kRms) return rms_norm(weight, spec.epsilon);
-  const Weight bias =
-      spec.bias
-          ? unit.declare({.name = spec.name + ".bias", .shape = {width}, .init = Init::zeros()})
-          : Weight();
-  return layer_norm(weight, bias, spec.epsilon);
+  return layer_norm(weight, spec.has_bias() ? unit.named(spec.bias_name()) : Weight(),
+                    spec.epsilon);
 }
 
 std::unique_ptr<RowWise> PlainBuilder::activation(config::Activation kind) {
@@ -163,12 +139,12 @@ std::unique_ptr<RowWise> PlainBuilder::activation(config::Activation kind) {
 }
 
 std::unique_ptr<Embedding> PlainBuilder::embedding(UnitWeights& unit, const EmbeddingSpec& spec) {
-  return std::make_unique<PlainEmbedding>(declare_matrix(unit, spec));
+  return std::make_unique<PlainEmbedding>(unit.named(spec.weight()));
 }
 
 std::unique_ptr<Attention> PlainBuilder::attention(const AttentionSpec& spec) {
   if (spec.dropout > 0) {
-    const int first_head = local_heads(spec.heads, spec.kv_heads).first_head;
+    const int first_head = blueprint::local_heads(spec.heads, spec.kv_heads, place()).first_head;
     return std::make_unique<AttentionWithDropout>(spec, first_head, options_.seed);
   }
   return std::make_unique<FusedAttention>();
@@ -181,7 +157,7 @@ std::unique_ptr<Dropout> PlainBuilder::dropout(const std::string& name, double r
 std::unique_ptr<RowShare> PlainBuilder::row_share() { return std::make_unique<AllRows>(); }
 
 std::unique_ptr<Head> PlainBuilder::head(UnitWeights& unit, const EmbeddingSpec& spec) {
-  return std::make_unique<PlainHead>(declare_matrix(unit, spec), options_.head_rows_at_once);
+  return std::make_unique<PlainHead>(unit.named(spec.weight()), options_.head_rows_at_once);
 }
 
 std::unique_ptr<Head> PlainBuilder::tied_head(const Embedding& embedding) {

@@ -2,8 +2,6 @@
 // autograd: it gets activations, gives activations, and knows nothing of the others.
 #pragma once
 
-#include <string>
-
 #include <ATen/core/Tensor.h>
 
 #include "shoal/config/model_config.h"
@@ -14,10 +12,10 @@ namespace shoal::model {
 
 class Unit {
  public:
-  Unit(config::UnitKind kind, std::string name) : kind_(kind), weights_(std::move(name)) {}
+  explicit Unit(blueprint::UnitBlueprint blueprint) : weights_(std::move(blueprint)) {}
   virtual ~Unit() = default;
 
-  [[nodiscard]] config::UnitKind kind() const { return kind_; }
+  [[nodiscard]] config::UnitKind kind() const { return weights_.blueprint().kind; }
 
   [[nodiscard]] UnitWeights& weights() { return weights_; }
   [[nodiscard]] const UnitWeights& weights() const { return weights_; }
@@ -26,7 +24,6 @@ class Unit {
   virtual at::Tensor forward(const at::Tensor& x, const Pass& pass) = 0;
 
  private:
-  config::UnitKind kind_;
   UnitWeights weights_;
 };
 

@@ -1,28 +1,18 @@
 #include "shoal/model/weights.h"
 
 #include <algorithm>
-#include <numeric>
 #include <span>
 
 #include <ATen/ATen.h>
 
+#include "shoal/core/element_range.h"
 #include "shoal/core/error.h"
 #include "shoal/core/random.h"
-#include "shoal/plan/parameters.h"
 
 namespace shoal::model {
 namespace {
 
-using plan::aligned;
-
-int64_t elements_of(const std::vector<int64_t>& shape) {
-  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
-}
-
-std::vector<Box> parts_of(const WeightSpec& spec) {
-  if (!spec.parts.empty()) return spec.parts;
-  return {{.rows = spec.shape[0], .columns = spec.columns()}};
-}
+using blueprint::Init;
 
 // sum = or += left right, where only the sum is wide. A few rows at a time: the product and what an
 // addition of two types makes of it stay small.
@@ -46,18 +36,16 @@ void fill_normal(const WeightSpec& spec,
                  const Random& random,
                  int64_t first,
                  std::span<float> out) {
-  for (const Box& box : parts_of(spec)) {
-    const int64_t held = box.rows * box.columns;
-    while (first < held && !out.empty()) {
-      const int64_t row = first / box.columns;
-      const int64_t column = first % box.columns;
-      const int64_t count = std::min(box.columns - column, static_cast<int64_t>(out.size()));
-      const int64_t place = (box.first_row + row) * spec.columns() + box.first_column + column;
-      random.fill_normal(out.first(static_cast<size_t>(count)), static_cast<uint64_t>(place));
-      out = out.subspan(static_cast<size_t>(count));
-      first += count;
+  for (const auto& [box, offset, elements] :
+       boxes_of_range(spec.parts, first, static_cast<int64_t>(out.size()))) {
+    const int64_t columns = spec.is_matrix() ? box.extent[1] : 1;
+    const int64_t first_column = spec.is_matrix() ? box.begin[1] : 0;
+    for (int64_t row = 0; row < box.extent[0]; ++row) {
+      const int64_t place = (box.begin[0] + row) * spec.columns() + first_column;
+      random.fill_normal(
+          out.subspan(static_cast<size_t>(offset + row * columns), static_cast<size_t>(columns)),
+          static_cast<uint64_t>(place));
     }
-    first = std::max<int64_t>(first - held, 0);
   }
 }
 
@@ -74,15 +62,12 @@ at::Tensor new_values(const WeightSpec& spec, int64_t first, int64_t count, uint
 
 }  // namespace
 
-std::vector<int64_t> WeightSpec::local_shape() const {
-  if (parts.empty()) return shape;
-  std::vector<int64_t> local = {0};
-  for (const Box& box : parts) local[0] += box.rows;
-  if (shape.size() == 2) local.push_back(parts.front().columns);
-  return local;
+at::Tensor in_box(const at::Tensor& whole, const Box& box) {
+  at::Tensor inside = whole;
+  for (size_t dim = 0; dim < box.begin.size(); ++dim)
+    inside = inside.narrow(static_cast<int64_t>(dim), box.begin[dim], box.extent[dim]);
+  return inside;
 }
-
-int64_t WeightSpec::local_elements() const { return elements_of(local_shape()); }
 
 const at::Tensor& Weight::value() const { return unit_->weight(index_); }
 
@@ -115,79 +100,63 @@ void Weight::add_gradient_rows(const at::Tensor& indices, const at::Tensor& rows
   sum.index_add_(0, indices, rows.to(sum.scalar_type()));
 }
 
-Weight UnitWeights::declare(WeightSpec spec) {
-  SHOAL_CHECK(offsets_.empty(), "{}: declared after the unit was laid out", spec.name);
-  SHOAL_CHECK(spec.shape.size() == 1 || spec.shape.size() == 2, "{}: {} dimensions", spec.name,
-              spec.shape.size());
-  specs_.push_back(std::move(spec));
-  return {this, specs_.size() - 1};
+Weight UnitWeights::named(std::string_view name) {
+  for (size_t i = 0; i < size(); ++i) {
+    if (spec(i).name == name) return {this, i};
+  }
+  throw BugError(format("{} has no weight {}", unit_.name, name));
 }
 
 void UnitWeights::materialize(const Materials& materials) {
-  lay_out();
   const auto options = at::TensorOptions().device(materials.device);
-  const at::Tensor weights = at::zeros({elements_}, options.dtype(materials.dtype));
+  const at::Tensor weights = at::zeros({elements()}, options.dtype(materials.dtype));
   if (materials.new_values) draw(weights, 0, materials.seed);
   set_weights(weights);
   if (materials.gradients)
-    set_gradients(at::zeros({elements_}, options.dtype(materials.gradient_dtype)));
+    set_gradients(at::zeros({elements()}, options.dtype(materials.gradient_dtype)));
 }
 
 void UnitWeights::set_weights(const at::Tensor& flat) {
   flat_weight_ = flat;
-  weights_ = flat.defined() ? views_of(flat) : std::vector<at::Tensor>(specs_.size());
+  weights_ = flat.defined() ? views_of(flat) : std::vector<at::Tensor>(size());
 }
 
 void UnitWeights::set_gradients(const at::Tensor& flat) {
   flat_gradient_ = flat;
-  gradients_ = flat.defined() ? views_of(flat) : std::vector<at::Tensor>(specs_.size());
-  written_.assign(specs_.size(), false);
+  gradients_ = flat.defined() ? views_of(flat) : std::vector<at::Tensor>(size());
+  written_.assign(size(), false);
 }
 
 void UnitWeights::draw(const at::Tensor& out, int64_t first, uint64_t seed) const {
   const at::NoGradGuard no_grad;
   out.zero_();
   const int64_t end = first + out.numel();
-  for (size_t i = 0; i < specs_.size(); ++i) {
-    const int64_t begin = std::max(first, offsets_[i]);
-    const int64_t count = std::min(end, offsets_[i] + specs_[i].local_elements()) - begin;
+  for (size_t i = 0; i < size(); ++i) {
+    const int64_t begin = std::max(first, offset(i));
+    const int64_t count = std::min(end, offset(i) + spec(i).local_elements()) - begin;
     if (count > 0)
       out.narrow(0, begin - first, count)
-          .copy_(new_values(specs_[i], begin - offsets_[i], count, seed));
-  }
-}
-
-void UnitWeights::lay_out() {
-  if (offsets_.size() == specs_.size()) return;
-  offsets_.resize(specs_.size());
-  elements_ = 0;
-  for (const bool decays : {true, false}) {
-    for (size_t i = 0; i < specs_.size(); ++i) {
-      if (specs_[i].decays() != decays) continue;
-      offsets_[i] = elements_;
-      elements_ += aligned(specs_[i].local_elements());
-    }
-    if (decays) decayed_ = elements_;
+          .copy_(new_values(spec(i), begin - offset(i), count, seed));
   }
 }
 
 std::vector<at::Tensor> UnitWeights::views_of(const at::Tensor& flat) const {
   std::vector<at::Tensor> views;
-  for (size_t i = 0; i < specs_.size(); ++i) {
-    const std::vector<int64_t> shape = specs_[i].local_shape();
-    views.push_back(flat.narrow(0, offsets_[i], elements_of(shape)).view(shape));
+  for (size_t i = 0; i < size(); ++i) {
+    const Shape shape = spec(i).local_shape();
+    views.push_back(flat.narrow(0, offset(i), spec(i).local_elements()).view(shape));
   }
   return views;
 }
 
-void UnitWeights::open_gradients() { written_.assign(specs_.size(), false); }
+void UnitWeights::open_gradients() { written_.assign(size(), false); }
 
 void UnitWeights::close_gradients() {
-  for (size_t i = 0; i < specs_.size(); ++i) {
+  for (size_t i = 0; i < size(); ++i) {
     if (first_write(i)) gradients_[i].zero_();
-    const int64_t used = specs_[i].local_elements();
-    if (used < aligned(used))
-      flat_gradient_.narrow(0, offsets_[i] + used, aligned(used) - used).zero_();
+    const int64_t used = spec(i).local_elements();
+    const int64_t room = blueprint::aligned(used);
+    if (used < room) flat_gradient_.narrow(0, offset(i) + used, room - used).zero_();
   }
 }
 

@@ -1,60 +1,31 @@
 // weights.h -- the weights of a unit, and their gradients, each in one flat tensor.
 //
-//   UnitWeights unit("blocks.3");
-//   const Weight up = unit.declare({.name = "blocks.3.mlp.up.weight", .shape = {3072, 768}, ...});
+//   UnitWeights unit(blueprint::units_of(config, {.first_block = 3, .blocks = 1}).front());
 //   unit.materialize({.seed = 1});
-//   up.value()                                  // a view of the flat tensor
+//   unit.named("blocks.3.mlp.up.weight").value()          // a view of the flat tensor
 //
 // Layers keep a Weight, which only points: whoever owns the flat tensors gives and takes them with
 // set_weights() and set_gradients(), also between forward and backward. Gradients are written by layers
 // themselves, straight into the flat tensor; autograd never sees a weight.
-//
-// Matrices come first in the flat tensors: what the optimizer decays is one range, the rest another.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
 
+#include "shoal/blueprint/decoder.h"
+
 namespace shoal::model {
 
-// What a new weight holds.
-struct Init {
-  enum class Kind { kZeros, kOnes, kNormal };
+using blueprint::WeightSpec;
 
-  Kind kind = Kind::kZeros;
-  double std = 0;
-
-  static Init zeros() { return {}; }
-  static Init ones() { return {.kind = Kind::kOnes}; }
-  static Init normal(double std) { return {.kind = Kind::kNormal, .std = std}; }
-};
-
-// A range of rows and columns of a matrix; a vector has one column.
-struct Box {
-  int64_t first_row = 0;
-  int64_t rows = 0;
-  int64_t first_column = 0;
-  int64_t columns = 0;
-
-  bool operator==(const Box&) const = default;
-};
-
-struct WeightSpec {
-  std::string name;            // of the logical tensor, the same on every layout
-  std::vector<int64_t> shape;  // of the logical tensor: one or two dimensions
-  Init init;
-  std::vector<Box> parts = {};  // what this rank holds of it, stacked by rows; none: all
-
-  [[nodiscard]] int64_t columns() const { return shape.size() == 2 ? shape[1] : 1; }
-  [[nodiscard]] bool decays() const { return shape.size() >= 2; }
-  [[nodiscard]] std::vector<int64_t> local_shape() const;
-  [[nodiscard]] int64_t local_elements() const;
-};
+// The elements of a box of a tensor, as a view.
+at::Tensor in_box(const at::Tensor& whole, const Box& box);
 
 class UnitWeights;
 
@@ -92,23 +63,20 @@ struct Materials {
 
 class UnitWeights {
  public:
-  explicit UnitWeights(std::string name) : name_(std::move(name)) {}
+  explicit UnitWeights(blueprint::UnitBlueprint unit) : unit_(std::move(unit)) {}
   UnitWeights(const UnitWeights&) = delete;
   UnitWeights& operator=(const UnitWeights&) = delete;
 
-  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const blueprint::UnitBlueprint& blueprint() const { return unit_; }
+  [[nodiscard]] const std::string& name() const { return unit_.name; }
+  // The weight of this name, which the blueprint has.
+  [[nodiscard]] Weight named(std::string_view name);
 
-  Weight declare(WeightSpec spec);
-  // After the last declare(), before anything below.
-  void lay_out();
-
-  // Lays out, and makes both tensors, whole.
+  // Makes both tensors, whole.
   void materialize(const Materials& materials);
 
   // Of the flat tensors. Between and behind the weights are zeros.
-  [[nodiscard]] int64_t elements() const { return elements_; }
-  // The first ones, that decay.
-  [[nodiscard]] int64_t decayed_elements() const { return decayed_; }
+  [[nodiscard]] int64_t elements() const { return unit_.layout.elements; }
 
   // The flat tensors that the layers work on from here on; undefined: none.
   void set_weights(const at::Tensor& flat);
@@ -118,8 +86,8 @@ class UnitWeights {
   // without the rest. Each is a pure function of seed, name and place in the logical tensor.
   void draw(const at::Tensor& out, int64_t first, uint64_t seed) const;
 
-  [[nodiscard]] size_t size() const { return specs_.size(); }
-  [[nodiscard]] const WeightSpec& spec(size_t index) const { return specs_[index]; }
+  [[nodiscard]] size_t size() const { return unit_.weights.size(); }
+  [[nodiscard]] const WeightSpec& spec(size_t index) const { return unit_.weights[index]; }
   [[nodiscard]] const at::Tensor& weight(size_t index) const { return weights_[index]; }
   [[nodiscard]] const at::Tensor& gradient(size_t index) const { return gradients_[index]; }
 
@@ -127,7 +95,7 @@ class UnitWeights {
   [[nodiscard]] const at::Tensor& flat_gradient() const { return flat_gradient_; }
   // The weights' places in another flat tensor of the same layout.
   [[nodiscard]] std::vector<at::Tensor> views_of(const at::Tensor& flat) const;
-  [[nodiscard]] int64_t offset(size_t index) const { return offsets_[index]; }
+  [[nodiscard]] int64_t offset(size_t index) const { return unit_.layout.offsets[index]; }
 
   // The gradients of a step start from nothing, and are complete: what nobody wrote is zero.
   void open_gradients();
@@ -144,11 +112,7 @@ class UnitWeights {
   // Whether this is the first write of a step.
   bool first_write(size_t index);
 
-  std::string name_;
-  std::vector<WeightSpec> specs_;
-  std::vector<int64_t> offsets_;
-  int64_t decayed_ = 0;
-  int64_t elements_ = 0;
+  blueprint::UnitBlueprint unit_;
   at::Tensor flat_weight_;
   at::Tensor flat_gradient_;
   std::vector<at::Tensor> weights_;

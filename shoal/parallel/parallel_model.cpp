@@ -9,7 +9,6 @@
 #include "shoal/parallel/tensor_gradients.h"
 #include "shoal/parallel/whole_matrices.h"
 #include "shoal/plan/layout.h"
-#include "shoal/plan/parameters.h"
 #include "shoal/plan/rank_work.h"
 #include "shoal/plan/sharding.h"
 #include "shoal/plan/stages.h"
@@ -17,9 +16,9 @@
 namespace shoal::parallel {
 namespace {
 
+using blueprint::kTiedMatrix;
 using config::UnitKind;
 using plan::Axis;
-using plan::kTiedMatrix;
 
 constexpr int kTiedTag = comm::Group::kMaxTag;  // no micro-batch has it
 
@@ -30,9 +29,9 @@ std::vector<optim::Range> ranges_of(const UnitGroup& group,
   for (const Piece& piece : group.pieces()) {
     const optim::Range own{.begin = piece.offset,
                            .end = piece.offset + piece.count,
-                           .decays = piece.spec->decays(),
-                           .counts = counts(*piece.spec),
-                           .turned = plan::is_turned(piece.spec->name, piece.spec->shape.size())};
+                           .decays = piece.weight->decays(),
+                           .counts = counts(*piece.weight),
+                           .turned = plan::is_turned(*piece.weight)};
     const bool alike = !ranges.empty() && ranges.back().decays == own.decays &&
                        ranges.back().counts == own.counts && ranges.back().turned == own.turned;
     if (alike)
@@ -70,7 +69,7 @@ ParallelModel::ParallelModel(const config::RunConfig& config,
       builder_(builder_for(tensor_ranks_,
                            {.recompute = config.train.recompute, .seed = config.run.seed})) {
   const int ranks_in_row = pipeline_ranks_.size();
-  const std::vector<plan::Stage> stages =
+  const std::vector<blueprint::UnitRange> stages =
       plan::cut_into_stages(config.model.layers, ranks_in_row * config.parallel.chunks);
   for (int chunk = 0; chunk < config.parallel.chunks; ++chunk) {
     add_stage(stages[static_cast<size_t>(chunk * ranks_in_row + pipeline_ranks_.rank())]);
@@ -83,18 +82,14 @@ bool ParallelModel::tied_over_stages() const {
   return config_.model.tied && pipeline_ranks_.size() > 1;
 }
 
-void ParallelModel::add_stage(const plan::Stage& stage) {
-  decoders_.push_back(std::make_unique<model::Decoder>(config_.model, *builder_,
-                                                       model::Part{.first_block = stage.first_block,
-                                                                   .blocks = stage.blocks,
-                                                                   .embedding = stage.embedding,
-                                                                   .head = stage.head}));
+void ParallelModel::add_stage(const blueprint::UnitRange& stage) {
+  decoders_.push_back(std::make_unique<model::Decoder>(config_.model, *builder_, stage));
   model::Decoder& decoder = *decoders_.back();
   decoder.make_tables(materials_);
   const DataRanks data{ranks_.along(plan::shard_axes(config_.parallel)),
                        ranks_.along(plan::replica_axes(config_.parallel))};
-  const plan::StageWork planned = plan::stage_work(
-      config_, stage, {tensor_ranks_.size(), tensor_ranks_.rank()}, data.shards.size());
+  const plan::StageWork planned =
+      plan::stage_work(config_, stage, builder_->place(), data.shards.size());
   std::vector<std::vector<size_t>> groups;
   std::vector<std::unique_ptr<UnitGroup>> tensors;
   for (const plan::GroupWork& group : planned.groups) {
@@ -237,7 +232,7 @@ at::Tensor ParallelModel::forward(const model::Pass& pass) {
 bool ParallelModel::counts_in_norm(const model::WeightSpec& spec, const Stage& stage) const {
   const bool second_copy = tied_over_stages() && spec.name == kTiedMatrix &&
                            stage.decoder().units().front()->kind() != UnitKind::kEmbedding;
-  const bool on_all_tensor_ranks = spec.parts.empty() && tensor_ranks_.rank() > 0;
+  const bool on_all_tensor_ranks = !spec.split && tensor_ranks_.rank() > 0;
   return !second_copy && !on_all_tensor_ranks;
 }
 
@@ -246,7 +241,7 @@ std::vector<HeldPiece> ParallelModel::pieces() const {
   for (const auto& stage : stages_) {
     for (const auto& group : stage->groups()) {
       for (const Piece& piece : group->pieces())
-        held.push_back({group.get(), piece, counts_in_norm(*piece.spec, *stage)});
+        held.push_back({group.get(), piece, counts_in_norm(*piece.weight, *stage)});
     }
   }
   return held;

@@ -68,7 +68,7 @@ class ParallelModel {
   [[nodiscard]] const std::vector<std::unique_ptr<Stage>>& stages() const { return stages_; }
 
  private:
-  void add_stage(const plan::Stage& stage);
+  void add_stage(const blueprint::UnitRange& stage);
   void make_pipeline(size_t micro_batches);
   // One for passes without a backward: any will do.
   void make_any_pipeline();

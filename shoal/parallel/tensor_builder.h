@@ -21,18 +21,15 @@
 // the vocabulary. No split has to be even: parts differ by one thing, rows are padded (tensor_rows.h). With
 // fewer key heads than ranks, ranks share a head (tensor_keys.h).
 //
-// Weights with parts are spread: the parts of all ranks make up the logical tensor. Weights without
-// are on every rank, with a gradient of this rank's rows only (tensor_gradients.h). UsageError when a
-// model cannot be split over so many ranks: config/tensor_parallel.h tells without building it.
+// Of weights that are split, the parts of all ranks make up the logical tensor. The others are on every rank, with a
+// gradient of this rank's rows only (tensor_gradients.h).
 #pragma once
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "shoal/model/builder.h"
 #include "shoal/parallel/tensor_rows.h"
-#include "shoal/plan/tensor_split.h"
 
 namespace shoal::parallel {
 
@@ -52,21 +49,11 @@ class TensorBuilder final : public model::PlainBuilder {
   std::unique_ptr<model::Head> head(model::UnitWeights& unit,
                                     const model::EmbeddingSpec& spec) override;
   std::unique_ptr<model::Head> tied_head(const model::Embedding& embedding) override;
-  [[nodiscard]] model::LocalHeads local_heads(int heads, int kv_heads) const override;
+  [[nodiscard]] blueprint::TensorPlace place() const override {
+    return {.ranks = rows_.group().size(), .rank = rows_.group().rank()};
+  }
 
  private:
-  [[nodiscard]] int ranks() const { return rows_.group().size(); }
-  [[nodiscard]] int rank() const { return rows_.group().rank(); }
-  [[nodiscard]] plan::Share share_of(const model::Features& features) const;
-  // This rank's share of each of several that stand behind each other.
-  [[nodiscard]] std::vector<model::Box> parts_of(const std::vector<model::Features>& all,
-                                                 int64_t columns) const;
-  std::unique_ptr<model::Linear> column_linear(model::UnitWeights& unit,
-                                               const model::LinearSpec& spec);
-  std::unique_ptr<model::Linear> row_linear(model::UnitWeights& unit,
-                                            const model::LinearSpec& spec);
-  model::Weight vocabulary_matrix(model::UnitWeights& unit, const model::EmbeddingSpec& spec) const;
-
   TensorRows rows_;
 };
 

@@ -11,7 +11,7 @@ void sum_partial_gradients(model::UnitWeights& unit, comm::Group& tp) {
   std::vector<at::Tensor> partial;
   std::vector<at::Tensor> flat;
   for (size_t i = 0; i < unit.size(); ++i) {
-    if (!unit.spec(i).parts.empty()) continue;
+    if (unit.spec(i).split) continue;
     partial.push_back(unit.gradient(i));
     flat.push_back(partial.back().reshape({-1}));
   }

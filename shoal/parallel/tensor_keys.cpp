@@ -4,8 +4,8 @@
 
 #include <ATen/ATen.h>
 
+#include "shoal/blueprint/tensor_split.h"
 #include "shoal/model/functions/recording.h"
-#include "shoal/plan/tensor_split.h"
 
 namespace shoal::parallel {
 namespace {
@@ -13,11 +13,11 @@ namespace {
 // What ranks send each other is padded to the largest share, as rows x outputs x features.
 class HeadExchange {
  public:
-  HeadExchange(const model::Features& heads, int64_t outputs, comm::Group group)
+  HeadExchange(const blueprint::Features& heads, int64_t outputs, comm::Group group)
       : heads_(heads),
         outputs_(outputs),
         group_(std::move(group)),
-        width_(plan::largest_share(heads.size(), group_.size())) {}
+        width_(blueprint::largest_share(heads.size(), group_.size())) {}
 
   // Of each output, this rank's share of its features.
   [[nodiscard]] int64_t share() const { return share_of(group_.rank()); }
@@ -52,14 +52,14 @@ class HeadExchange {
 
  private:
   [[nodiscard]] int64_t share_of(int rank) const {
-    return plan::share_of(heads_.size(), group_.size(), rank).count;
+    return blueprint::share_of(heads_.size(), {.ranks = group_.size(), .rank = rank}).count;
   }
 
   // The ranks that need this rank's head are those that have its features, because heads divide ranks.
   [[nodiscard]] int ranks_of_head() const { return static_cast<int>(group_.size() / heads_.count); }
   [[nodiscard]] int first_rank() const { return group_.rank() / ranks_of_head() * ranks_of_head(); }
 
-  model::Features heads_;
+  blueprint::Features heads_;
   int64_t outputs_;
   comm::Group group_;
   int64_t width_;
@@ -68,7 +68,7 @@ class HeadExchange {
 }  // namespace
 
 at::Tensor with_whole_heads(const at::Tensor& x,
-                            const model::Features& heads,
+                            const blueprint::Features& heads,
                             int64_t outputs,
                             const comm::Group& group) {
   const model::Recording recording({x});

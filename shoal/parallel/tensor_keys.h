@@ -16,7 +16,7 @@ namespace shoal::parallel {
 // x: rows x (features that stay, then this rank's share of each of `outputs` times `heads`). The result
 // has this rank's head in the place of each share. The gradients of ranks with the same head add up.
 at::Tensor with_whole_heads(const at::Tensor& x,
-                            const model::Features& heads,
+                            const blueprint::Features& heads,
                             int64_t outputs,
                             const comm::Group& group);
 

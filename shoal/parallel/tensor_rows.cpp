@@ -2,12 +2,12 @@
 
 #include <ATen/ATen.h>
 
-#include "shoal/plan/tensor_split.h"
+#include "shoal/blueprint/tensor_split.h"
 
 namespace shoal::parallel {
 
 int64_t TensorRows::per_rank(int64_t count) const {
-  return plan::largest_share(count, group_.size());
+  return blueprint::largest_share(count, group_.size());
 }
 
 at::Tensor TensorRows::own(const at::Tensor& all) const {

@@ -4,9 +4,9 @@
 
 #include <ATen/ATen.h>
 
+#include "shoal/blueprint/tensor_split.h"
 #include "shoal/model/functions/recording.h"
 #include "shoal/model/functions/wide_type.h"
-#include "shoal/plan/tensor_split.h"
 
 namespace shoal::parallel {
 namespace {
@@ -24,10 +24,10 @@ struct Located {
 };
 
 Located located(const at::Tensor& tokens, const Weight& weight) {
-  const model::Box& part = weight.spec().parts.front();
-  const at::Tensor rows = tokens - part.first_row;
-  return {.rows = rows.clamp(0, part.rows - 1),
-          .others = rows.lt(0).logical_or_(rows.ge(part.rows))};
+  const Box& part = weight.spec().parts.front();
+  const int64_t count = part.extent[0];
+  const at::Tensor rows = tokens - part.begin[0];
+  return {.rows = rows.clamp(0, count - 1), .others = rows.lt(0).logical_or_(rows.ge(count))};
 }
 
 class VocabularyEmbedding final : public model::Embedding {
@@ -180,13 +180,14 @@ class VocabularyHead final : public model::Head {
     const int64_t classes = weight_.spec().shape[0];
     comm::Group& group = rows_.group();
     const at::Tensor sent =
-        at::zeros({own.size(0), plan::largest_share(classes, group.size())}, own.options());
+        at::zeros({own.size(0), blueprint::largest_share(classes, group.size())}, own.options());
     sent.narrow(1, 0, own.size(1)).copy_(own);
     const at::Tensor all = at::empty({group.size(), sent.size(0), sent.size(1)}, own.options());
     group.all_gather(all, sent, "scores").wait();
     std::vector<at::Tensor> parts;
     for (int rank = 0; rank < group.size(); ++rank)
-      parts.push_back(all[rank].narrow(1, 0, plan::share_of(classes, group.size(), rank).count));
+      parts.push_back(all[rank].narrow(
+          1, 0, blueprint::share_of(classes, {.ranks = group.size(), .rank = rank}).count));
     return at::cat(parts, 1);
   }
 

@@ -18,12 +18,9 @@ std::string joined_name(const std::vector<model::UnitWeights*>& units) {
 
 at::Tensor part_of(const at::Tensor& whole, const Piece& piece) {
   std::vector<at::Tensor> parts;
-  for (const model::Box& box : piece.spec->parts) {
-    const at::Tensor rows = whole.narrow(0, box.first_row, box.rows);
-    parts.push_back(
-        (whole.dim() == 1 ? rows : rows.narrow(1, box.first_column, box.columns)).reshape({-1}));
-  }
-  return (parts.empty() ? whole.reshape({-1}) : at::cat(parts)).narrow(0, piece.first, piece.count);
+  for (const Box& box : piece.weight->parts)
+    parts.push_back(model::in_box(whole, box).reshape({-1}));
+  return at::cat(parts).narrow(0, piece.first, piece.count);
 }
 
 UnitGroup::UnitGroup(std::vector<model::UnitWeights*> units,
@@ -183,20 +180,9 @@ void UnitGroup::complete() {
 // ---- between steps ----
 
 std::vector<Piece> UnitGroup::pieces() const {
-  std::vector<Piece> pieces;
-  int64_t unit_begin = 0;
-  for (const model::UnitWeights* unit : units_) {
-    for (size_t i = 0; i < unit->size(); ++i) {
-      const int64_t begin = unit_begin + unit->offset(i);
-      const int64_t from = std::max(begin, first_);
-      const int64_t end = std::min(begin + unit->spec(i).local_elements(), first_ + elements_);
-      if (from < end) pieces.push_back({&unit->spec(i), from - begin, end - from, from - first_});
-    }
-    unit_begin += unit->elements();
-  }
-  std::sort(pieces.begin(), pieces.end(),
-            [](const Piece& a, const Piece& b) { return a.offset < b.offset; });
-  return pieces;
+  std::vector<blueprint::LaidOut> units;
+  for (const model::UnitWeights* unit : units_) units.push_back(unit->blueprint().laid_out());
+  return blueprint::pieces_within(units, first_, first_ + elements_);
 }
 
 }  // namespace shoal::parallel

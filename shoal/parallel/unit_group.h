@@ -24,6 +24,7 @@
 #include <string>
 #include <vector>
 
+#include "shoal/blueprint/flat_layout.h"
 #include "shoal/comm/group.h"
 #include "shoal/model/weights.h"
 #include "shoal/optim/optimizer.h"
@@ -38,14 +39,8 @@ struct DataRanks {
   comm::Group replicas;
 };
 
-// A weight, or what this rank has of it after the cuts of tensor parallelism, and where a range of its
-// elements lies in this rank's shard.
-struct Piece {
-  const model::WeightSpec* spec = nullptr;
-  int64_t first = 0;  // element of the weight, counted over its local shape
-  int64_t count = 0;
-  int64_t offset = 0;  // in the shard
-};
+// Elements of a weight in this rank's shard.
+using Piece = blueprint::FlatPiece;
 
 // The elements of a piece, from the whole logical tensor.
 at::Tensor part_of(const at::Tensor& whole, const Piece& piece);

@@ -4,6 +4,8 @@
 
 #include <ATen/ATen.h>
 
+#include "shoal/model/weights.h"
+
 namespace shoal::parallel {
 namespace {
 
@@ -19,10 +21,10 @@ constexpr int kTag = 0;  // of two ranks, each sends the other one part in a rou
 class Assembled {
  public:
   Assembled(const WholeMatrix& matrix, const at::TensorOptions& options) : matrix_(matrix) {
-    for (const std::vector<plan::Part>& boxes : matrix.boxes) {
-      int64_t elements = 0;
-      for (const plan::Part& box : boxes) elements += box.rows * box.columns;
-      places_.push_back(at::empty({elements}, options));
+    for (const std::vector<Box>& boxes : matrix.boxes) {
+      uint64_t elements = 0;
+      for (const Box& box : boxes) elements += elements_of(box);
+      places_.push_back(at::empty({static_cast<int64_t>(elements)}, options));
     }
   }
 
@@ -42,10 +44,10 @@ class Assembled {
   void for_each_box(const at::Tensor& whole, const Copy& copy) const {
     for (size_t place = 0; place < places_.size(); ++place) {
       int64_t begin = 0;
-      for (const plan::Part& box : matrix_.boxes[place]) {
-        copy(whole.narrow(0, box.first_row, box.rows).narrow(1, box.first_column, box.columns),
-             places_[place].narrow(0, begin, box.rows * box.columns).view({box.rows, box.columns}));
-        begin += box.rows * box.columns;
+      for (const Box& box : matrix_.boxes[place]) {
+        const at::Tensor inside = model::in_box(whole, box);
+        copy(inside, places_[place].narrow(0, begin, inside.numel()).view_as(inside));
+        begin += inside.numel();
       }
     }
   }

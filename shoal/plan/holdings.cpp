@@ -30,13 +30,13 @@ std::vector<Holding> written_holdings(const config::RunConfig& config,
   const bool first_tensor_rank = mesh.position(rank, Axis::kTp) == 0;
   std::vector<Holding> holdings;
   for (const StageWork& stage : work.stages) {
-    const bool tied_copy = config.model.tied && !stage.stage.embedding;
+    const bool tied_copy = config.model.tied && !stage.range.embedding;
     for (const GroupWork& group : stage.groups) {
       const Range own = own_range(group, mesh, rank, work);
-      for (const FlatPiece& piece : pieces_within(stage, group, own.begin, own.end)) {
-        const Parameter& weight = *piece.weight;
-        const bool counts = (first_tensor_rank || !weight.parts.empty()) &&
-                            !(tied_copy && weight.name == kTiedMatrix);
+      for (const blueprint::FlatPiece& piece : pieces_within(stage, group, own.begin, own.end)) {
+        const blueprint::WeightSpec& weight = *piece.weight;
+        const bool counts = (first_tensor_rank || weight.split) &&
+                            !(tied_copy && weight.name == blueprint::kTiedMatrix);
         if (counts) holdings.push_back({&weight, piece.first, piece.count});
       }
     }

@@ -16,7 +16,7 @@
 namespace shoal::plan {
 
 struct Holding {
-  const Parameter* weight = nullptr;
+  const blueprint::WeightSpec* weight = nullptr;
   int64_t first = 0;  // element of what the rank's tensor-parallel place has of the weight
   int64_t count = 0;
 };

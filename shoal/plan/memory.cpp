@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
-#include "shoal/plan/activations.h"
+#include "shoal/blueprint/activations.h"
 #include "shoal/plan/rank_work.h"
 
 namespace shoal::plan {
 namespace {
 
+using blueprint::ElementBytes;
+using blueprint::PassShape;
+using blueprint::UnitActivations;
 using config::Recompute;
 using config::RunConfig;
 using config::UnitKind;
@@ -93,7 +96,7 @@ class StageTide {
   StageTide(const RunConfig& config,
             const RankWork& work,
             const StageWork& stage,
-            const TensorPlace& place,
+            const blueprint::TensorPlace& place,
             bool alone,
             Tide& tide)
       : config_(config), work_(work), stage_(stage), place_(place), tide_(tide) {
@@ -113,7 +116,7 @@ class StageTide {
   }
 
   void forward(int micro_batch) {
-    if (!stage_.stage.embedding) tide_.activations(first_time(micro_batch).output);  // received
+    if (!stage_.range.embedding) tide_.activations(first_time(micro_batch).output);  // received
     for (size_t i = 0; i < stage_.units.size(); ++i) {
       open(i, Op::kForward);
       if (stage_.units[i].kind == UnitKind::kHead) group(i).open_gradients();
@@ -139,7 +142,7 @@ class StageTide {
       group(i).close(Op::kBackward);
       if (!group(i).work().policy.reduce_at_end) reduce(group_of_[i], last);
     }
-    if (!stage_.stage.embedding) tide_.activations(-first_time(micro_batch).output);
+    if (!stage_.range.embedding) tide_.activations(-first_time(micro_batch).output);
   }
 
   void complete() {
@@ -171,8 +174,8 @@ class StageTide {
   [[nodiscard]] int64_t tied_gradient(const GroupWork& work) const {
     int64_t elements = 0;
     for (const size_t unit : work.units) {
-      for (const Parameter& weight : stage_.units[unit].weights) {
-        if (weight.name == kTiedMatrix) elements += weight.elements();
+      for (const blueprint::WeightSpec& weight : stage_.units[unit].weights) {
+        if (weight.name == blueprint::kTiedMatrix) elements += weight.local_elements();
       }
     }
     return elements * work_.bytes.gradient;
@@ -182,11 +185,11 @@ class StageTide {
     return {.sequences = work_.rows[static_cast<size_t>(micro_batch)], .tensor_place = place_};
   }
   [[nodiscard]] UnitActivations of(size_t unit, int micro_batch) const {
-    return activations_of(stage_.units[unit].kind, config_.model, shape_of(micro_batch),
-                          work_.bytes, config_.train.recompute);
+    return blueprint::activations_of(stage_.units[unit].kind, config_.model, shape_of(micro_batch),
+                                     work_.bytes, config_.train.recompute);
   }
   [[nodiscard]] UnitActivations first_time(int micro_batch) const {
-    return without_backward(config_.model, shape_of(micro_batch), work_.bytes);
+    return blueprint::without_backward(config_.model, shape_of(micro_batch), work_.bytes);
   }
 
   void open(size_t unit, Op op) {
@@ -207,7 +210,7 @@ class StageTide {
   const RunConfig& config_;
   const RankWork& work_;
   const StageWork& stage_;
-  TensorPlace place_;
+  blueprint::TensorPlace place_;
   Tide& tide_;
   std::vector<GroupTide> groups_;
   std::vector<size_t> group_of_;  // units
@@ -237,7 +240,8 @@ Memory state_of(const RunConfig& config, const RankWork& work) {
 
 Memory memory_of_step(const RunConfig& config, const Mesh& mesh, int rank) {
   const RankWork work = work_of(config, mesh, rank);
-  const TensorPlace place = {.ranks = config.parallel.tp, .rank = mesh.position(rank, Axis::kTp)};
+  const blueprint::TensorPlace place = {.ranks = config.parallel.tp,
+                                        .rank = mesh.position(rank, Axis::kTp)};
   const bool alone = mesh.size(work.shards) == 1;
   Tide tide;
   std::vector<StageTide> stages;

@@ -5,6 +5,7 @@
 #include "shoal/core/error.h"
 #include "shoal/core/even_parts.h"
 #include "shoal/plan/layout.h"
+#include "shoal/plan/stages.h"
 #include "shoal/plan/unit_groups.h"
 
 namespace shoal::plan {
@@ -13,20 +14,6 @@ namespace {
 using config::ParallelConfig;
 using config::RunConfig;
 using config::UnitKind;
-
-ElementBytes bytes_of(config::Precision precision) {
-  switch (precision) {
-    case config::Precision::kBf16:
-    case config::Precision::kFp16:
-      return {.compute = 2};
-    case config::Precision::kFp64:
-      return {.compute = 8, .gradient = 8, .wide = 8};
-    case config::Precision::kFp32:
-    case config::Precision::kTf32:
-      break;
-  }
-  return {};
-}
 
 // The sequences of this rank, dealt out to micro-batches: every rank has as many of these, and where there
 // are more of them than sequences one is run again without counting.
@@ -48,9 +35,9 @@ std::vector<int64_t> rows_of_passes(const config::TrainConfig& train, const Mesh
 
 std::vector<GroupWork> groups_of(const RunConfig& config, const StageWork& stage, int shards) {
   std::vector<UnitSize> whole;
-  for (const UnitParameters& unit : parameters_of(config.model, stage.stage))
-    whole.push_back({unit.kind, unit.elements()});
-  const bool tied = config.model.tied && stage.stage.embedding && stage.stage.head;
+  for (const blueprint::UnitBlueprint& unit : blueprint::units_of(config.model, stage.range))
+    whole.push_back({unit.kind, unit.layout.elements});
+  const bool tied = config.model.tied && stage.range.embedding && stage.range.head;
   std::vector<GroupWork> groups;
   for (std::vector<size_t>& units : group_units(whole, config.parallel, tied)) {
     GroupWork group;
@@ -59,7 +46,7 @@ std::vector<GroupWork> groups_of(const RunConfig& config, const StageWork& stage
     bool stays = false;
     std::vector<UnitKind> kinds;
     for (const size_t unit : units) {
-      all += stage.units[unit].elements();
+      all += stage.units[unit].layout.elements;
       kinds.push_back(stage.units[unit].kind);
       stays |= config.parallel.pp == 1 && unit + 1 == stage.units.size();
     }
@@ -86,31 +73,21 @@ std::vector<Action> alternating(int micro_batches) {
 }  // namespace
 
 StageWork stage_work(const RunConfig& config,
-                     const Stage& stage,
-                     const TensorPlace& place,
+                     const blueprint::UnitRange& range,
+                     const blueprint::TensorPlace& place,
                      int shards) {
-  StageWork work{.stage = stage, .units = parameters_of(config.model, stage, place)};
+  StageWork work{.range = range, .units = blueprint::units_of(config.model, range, place)};
   work.groups = groups_of(config, work, shards);
   return work;
 }
 
-std::vector<FlatPiece> pieces_within(const StageWork& stage,
-                                     const GroupWork& group,
-                                     int64_t begin,
-                                     int64_t end) {
-  std::vector<FlatPiece> pieces;
-  int64_t unit_begin = 0;
-  for (const size_t unit : group.units) {
-    int64_t weight_begin = unit_begin;
-    for (const Parameter* const weight : stage.units[unit].in_flat_order()) {
-      const int64_t from = std::max(weight_begin, begin);
-      const int64_t to = std::min(weight_begin + weight->elements(), end);
-      if (from < to) pieces.push_back({weight, from - weight_begin, to - from, from});
-      weight_begin += aligned(weight->elements());
-    }
-    unit_begin += stage.units[unit].elements();
-  }
-  return pieces;
+std::vector<blueprint::FlatPiece> pieces_within(const StageWork& stage,
+                                                const GroupWork& group,
+                                                int64_t begin,
+                                                int64_t end) {
+  std::vector<blueprint::LaidOut> units;
+  for (const size_t unit : group.units) units.push_back(stage.units[unit].laid_out());
+  return blueprint::pieces_within(units, begin, end);
 }
 
 RankWork work_of(const RunConfig& config, const Mesh& mesh, int rank) {
@@ -118,7 +95,7 @@ RankWork work_of(const RunConfig& config, const Mesh& mesh, int rank) {
   if (parallel.cp > 1)
     throw UsageError(format("parallel.cp is {}: a split sequence is not counted yet", parallel.cp));
   RankWork work{.rows = rows_of_passes(config.train, mesh, rank),
-                .bytes = bytes_of(config.train.precision),
+                .bytes = blueprint::element_bytes(config.train.precision),
                 .shards = shard_axes(parallel),
                 .replicas = replica_axes(parallel)};
   const auto micro_batches = static_cast<int>(work.micro_batches());
@@ -128,7 +105,7 @@ RankWork work_of(const RunConfig& config, const Mesh& mesh, int rank) {
                                                            .chunks = parallel.chunks,
                                                            .micro_batches = micro_batches})
                                         .actions(place);
-  const std::vector<Stage> stages =
+  const std::vector<blueprint::UnitRange> stages =
       cut_into_stages(config.model.layers, parallel.pp * parallel.chunks);
   for (int chunk = 0; chunk < parallel.chunks; ++chunk) {
     const int number = chunk * parallel.pp + place;

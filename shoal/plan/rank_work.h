@@ -11,9 +11,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "shoal/blueprint/activations.h"
+#include "shoal/blueprint/decoder.h"
+#include "shoal/blueprint/tensor_split.h"
 #include "shoal/config/run_config.h"
 #include "shoal/plan/mesh.h"
-#include "shoal/plan/parameters.h"
 #include "shoal/plan/schedule.h"
 #include "shoal/plan/sharding.h"
 
@@ -30,23 +32,16 @@ struct GroupWork {
 
 // A row of units that one rank runs without a break.
 struct StageWork {
-  Stage stage;
-  std::vector<UnitParameters> units;
+  blueprint::UnitRange range;
+  std::vector<blueprint::UnitBlueprint> units;
   std::vector<GroupWork> groups;
-};
-
-// Bytes of an element.
-struct ElementBytes {
-  int64_t compute = 4;   // weights and activations
-  int64_t gradient = 4;  // fp32, or fp64 for fp64
-  int64_t wide = 4;      // sums over features
 };
 
 struct RankWork {
   std::vector<StageWork> stages;  // by chunk
   std::vector<Action> actions;    // passes of a step, in order
   std::vector<int64_t> rows;      // sequences of each micro-batch
-  ElementBytes bytes;
+  blueprint::ElementBytes bytes;
   AxisSet shards;    // ranks with other shards of the same weights
   AxisSet replicas;  // ranks with the same weights, or shards, and other samples
 
@@ -56,24 +51,15 @@ struct RankWork {
 // A stage as a tensor-parallel place has it, divided among so many shards. Which units are a group is the same at every
 // place: they have to add up in the same order.
 StageWork stage_work(const config::RunConfig& config,
-                     const Stage& stage,
-                     const TensorPlace& place,
+                     const blueprint::UnitRange& range,
+                     const blueprint::TensorPlace& place,
                      int shards);
 
-// Elements of a weight, and where they lie in the flat tensor of its group.
-struct FlatPiece {
-  const Parameter* weight = nullptr;
-  int64_t first = 0;  // element of what the place has of the weight
-  int64_t count = 0;
-  int64_t begin = 0;  // in the flat tensor
-};
-
-// What elements [begin, end) of a group's flat tensor hold, in their order; between weights is padding. Valid as long as
-// `stage`, whose group it is.
-std::vector<FlatPiece> pieces_within(const StageWork& stage,
-                                     const GroupWork& group,
-                                     int64_t begin,
-                                     int64_t end);
+// What elements [begin, end) of a group's flat tensor hold. Valid as long as `stage`, whose group it is.
+std::vector<blueprint::FlatPiece> pieces_within(const StageWork& stage,
+                                                const GroupWork& group,
+                                                int64_t begin,
+                                                int64_t end);
 
 // `config` is checked for the ranks of the mesh, and model.vocab_size is given.
 RankWork work_of(const config::RunConfig& config, const Mesh& mesh, int rank);

@@ -8,9 +8,9 @@
 
 namespace shoal::plan {
 
-std::vector<Stage> stages_with(const std::vector<int>& blocks_of_each) {
+std::vector<blueprint::UnitRange> stages_with(const std::vector<int>& blocks_of_each) {
   if (blocks_of_each.empty()) throw UsageError("a pipeline needs at least one stage");
-  std::vector<Stage> stages;
+  std::vector<blueprint::UnitRange> stages;
   stages.reserve(blocks_of_each.size());
   int64_t first_block = 0;
   for (size_t i = 0; i < blocks_of_each.size(); ++i) {
@@ -35,7 +35,7 @@ std::vector<Stage> stages_with(const std::vector<int>& blocks_of_each) {
   return stages;
 }
 
-std::vector<Stage> cut_into_stages(int blocks, int stages) {
+std::vector<blueprint::UnitRange> cut_into_stages(int blocks, int stages) {
   if (stages < 1 || stages > kMaxRanks)
     throw UsageError(format("{} stages: a pipeline has 1 to {}", stages, kMaxRanks));
   if (blocks < 0) throw UsageError(format("a model with {} blocks cannot be cut", blocks));

@@ -1,6 +1,6 @@
 // stages.h -- how the blocks of a decoder are cut into the stages of a pipeline.
 //
-//   const std::vector<Stage> stages = cut_into_stages(/*blocks=*/10, /*stages=*/4);
+//   const std::vector<blueprint::UnitRange> stages = cut_into_stages(/*blocks=*/10, /*stages=*/4);
 //   // blocks of each: 2 3 3 2; the first has the embedding too, the last the head
 //
 // Stages stand in a row, each behind the one whose activations it takes. Which rank runs which is
@@ -10,24 +10,17 @@
 
 #include <vector>
 
+#include "shoal/blueprint/decoder.h"
+
 namespace shoal::plan {
-
-struct Stage {
-  int first_block = 0;
-  int blocks = 0;
-  bool embedding = false;
-  bool head = false;
-
-  bool operator==(const Stage&) const = default;
-};
 
 // As even as can be. What does not divide goes to the stages in the middle, the later ones first:
 // the ends have the embedding and the head to do, and early stages keep the most activations. 126
 // blocks in 128 stages leave both ends without one, which is how Llama 3 405B was cut. UsageError
 // when a stage would have nothing to do.
-std::vector<Stage> cut_into_stages(int blocks, int stages);
+std::vector<blueprint::UnitRange> cut_into_stages(int blocks, int stages);
 
 // With so many blocks each, in the order of stages. UsageError likewise.
-std::vector<Stage> stages_with(const std::vector<int>& blocks_of_each);
+std::vector<blueprint::UnitRange> stages_with(const std::vector<int>& blocks_of_each);
 
 }  // namespace shoal::plan

@@ -5,9 +5,9 @@
 #include <map>
 #include <tuple>
 
+#include "shoal/blueprint/tensor_split.h"
 #include "shoal/core/error.h"
 #include "shoal/plan/rank_work.h"
-#include "shoal/plan/tensor_split.h"
 #include "shoal/plan/whole_matrices.h"
 
 namespace shoal::plan {
@@ -100,12 +100,12 @@ class Counter {
     for (const size_t unit : group.units) count_unit(stage.units[unit], reductions);
   }
 
-  void count_unit(const UnitParameters& unit, int64_t reductions) {
+  void count_unit(const blueprint::UnitBlueprint& unit, int64_t reductions) {
     int64_t partial = 0;
-    for (const Parameter& weight : unit.weights) {
-      if (weight.parts.empty()) partial += weight.elements();
-      if (weight.name != kTiedMatrix || !config_.model.tied) continue;
-      const int64_t bytes = weight.elements() * work_.bytes.gradient;
+    for (const blueprint::WeightSpec& weight : unit.weights) {
+      if (!weight.split) partial += weight.local_elements();
+      if (weight.name != blueprint::kTiedMatrix || !config_.model.tied) continue;
+      const int64_t bytes = weight.local_elements() * work_.bytes.gradient;
       add(Traffic::kTiedGradient, Exchange::kSend, Axis::kPp, 1, bytes);
       add(Traffic::kTiedGradient, Exchange::kReceive, Axis::kPp, 1, bytes);
     }
@@ -117,15 +117,16 @@ class Counter {
 
   void count_pass(const StageWork& stage, int64_t sequences) {
     const int64_t tokens = sequences * config_.model.context;
-    const int64_t own_rows = largest_share(tokens, tp_) * config_.model.width * work_.bytes.compute;
+    const int64_t own_rows =
+        blueprint::largest_share(tokens, tp_) * config_.model.width * work_.bytes.compute;
     const int64_t all_rows = own_rows * tp_;
     count_neighbours(stage, own_rows);
-    if (stage.stage.embedding) {
+    if (stage.range.embedding) {
       add(Traffic::kEmbedding, Exchange::kReduceScatter, Axis::kTp, 1, all_rows);
       add(Traffic::kEmbedding, Exchange::kAllGather, Axis::kTp, 1, all_rows);
     }
-    count_blocks(stage.stage.blocks, tokens, all_rows);
-    if (!stage.stage.head) return;
+    count_blocks(stage.range.blocks, tokens, all_rows);
+    if (!stage.range.head) return;
     add(Traffic::kHead, Exchange::kAllGather, Axis::kTp, 1, all_rows);
     add(Traffic::kHead, Exchange::kReduceScatter, Axis::kTp, 1, all_rows);
     // The largest scores; then sums of exponentials and chosen scores together.
@@ -134,11 +135,11 @@ class Counter {
   }
 
   void count_neighbours(const StageWork& stage, int64_t bytes) {
-    if (!stage.stage.embedding) {
+    if (!stage.range.embedding) {
       add(Traffic::kActivations, Exchange::kReceive, Axis::kPp, 1, bytes);
       add(Traffic::kActivationGradients, Exchange::kSend, Axis::kPp, 1, bytes);
     }
-    if (!stage.stage.head) {
+    if (!stage.range.head) {
       add(Traffic::kActivations, Exchange::kSend, Axis::kPp, 1, bytes);
       add(Traffic::kActivationGradients, Exchange::kReceive, Axis::kPp, 1, bytes);
     }
@@ -155,7 +156,7 @@ class Counter {
         blocks * 2 * (forwards + 1), all_rows);
     if (model.num_kv_heads() < tp_) {
       const int64_t features =
-          largest_share(model.num_kv_heads() * model.features_per_head(), tp_) * tp_;
+          blueprint::largest_share(model.num_kv_heads() * model.features_per_head(), tp_) * tp_;
       const int64_t bytes = 2 * tokens * features * work_.bytes.compute;
       add(Traffic::kKeysAndValues, Exchange::kAllGather, Axis::kTp, blocks * forwards, bytes);
       add(Traffic::kKeysAndValues, Exchange::kReduceScatter, Axis::kTp, blocks, bytes);

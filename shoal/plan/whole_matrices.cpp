@@ -12,15 +12,13 @@ namespace {
 
 using config::RunConfig;
 
-std::vector<Part> boxes_of(const Parameter& weight) {
-  if (!weight.parts.empty()) return weight.parts;
-  return {{.rows = weight.shape[0], .columns = weight.shape[1]}};
-}
-
 // The matrices of a stage, as all ranks hold them that divide it.
 class StageMatrices {
  public:
-  StageMatrices(const RunConfig& config, const Stage& stage, size_t chunk, int shards)
+  StageMatrices(const RunConfig& config,
+                const blueprint::UnitRange& stage,
+                size_t chunk,
+                int shards)
       : chunk_(chunk), shards_(shards) {
     for (int place = 0; place < config.parallel.tp; ++place)
       places_.push_back(
@@ -44,15 +42,15 @@ class StageMatrices {
   void declare(size_t group, std::vector<WholeMatrix>& matrices) const {
     for (const size_t unit : places_.front().groups[group].units) {
       for (size_t i = 0; i < places_.front().units[unit].weights.size(); ++i) {
-        const Parameter& weight = places_.front().units[unit].weights[i];
-        if (!is_turned(weight.name, weight.shape.size())) continue;
+        const blueprint::WeightSpec& weight = places_.front().units[unit].weights[i];
+        if (!is_turned(weight)) continue;
         WholeMatrix matrix{.name = weight.name,
                            .rows = weight.shape[0],
                            .columns = weight.shape[1],
                            .chunk = chunk_,
                            .group = group};
         for (const StageWork& place : places_)
-          matrix.boxes.push_back(boxes_of(place.units[unit].weights[i]));
+          matrix.boxes.push_back(place.units[unit].weights[i].parts);
         matrices.push_back(std::move(matrix));
       }
     }
@@ -62,7 +60,8 @@ class StageMatrices {
     const StageWork& stage = places_[place];
     const GroupWork& held = stage.groups[group];
     const int64_t begin = held.shard * shard;
-    for (const FlatPiece& piece : pieces_within(stage, held, begin, begin + held.shard)) {
+    for (const blueprint::FlatPiece& piece :
+         pieces_within(stage, held, begin, begin + held.shard)) {
       const auto matrix = std::find_if(
           matrices.begin(), matrices.end(),
           [&](const WholeMatrix& candidate) { return candidate.name == piece.weight->name; });
@@ -72,7 +71,7 @@ class StageMatrices {
            .place = static_cast<int>(place),
            .first = piece.first,
            .count = piece.count,
-           .offset = piece.begin - begin});
+           .offset = piece.offset});
     }
   }
 
@@ -83,13 +82,13 @@ class StageMatrices {
 
 }  // namespace
 
-bool is_turned(std::string_view name, size_t dimensions) {
-  return dimensions == 2 && name.starts_with("blocks.");
+bool is_turned(const blueprint::WeightSpec& weight) {
+  return weight.is_matrix() && weight.name.starts_with("blocks.");
 }
 
 std::vector<MatrixRound> matrix_rounds(const RunConfig& config, const Mesh& mesh, int rank) {
   const config::ParallelConfig& parallel = config.parallel;
-  const std::vector<Stage> stages =
+  const std::vector<blueprint::UnitRange> stages =
       cut_into_stages(config.model.layers, parallel.pp * parallel.chunks);
   std::vector<WholeMatrix> matrices;
   for (int chunk = 0; chunk < parallel.chunks; ++chunk) {

@@ -15,17 +15,17 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "shoal/blueprint/weight_spec.h"
 #include "shoal/config/run_config.h"
+#include "shoal/core/box.h"
 #include "shoal/plan/mesh.h"
-#include "shoal/plan/parameters.h"
 
 namespace shoal::plan {
 
 // Whether muon turns it: embedding and head are looked up by row, and vectors have no directions.
-bool is_turned(std::string_view name, size_t dimensions);
+bool is_turned(const blueprint::WeightSpec& weight);
 
 // What a rank holds of a matrix: a range of what its tensor-parallel place has.
 struct MatrixPart {
@@ -40,10 +40,10 @@ struct WholeMatrix {
   std::string name;
   int64_t rows = 0;
   int64_t columns = 0;
-  size_t chunk = 0;                      // its stage is the rank's so many-th
-  size_t group = 0;                      // of units, in the stage
-  std::vector<std::vector<Part>> boxes;  // what each tensor-parallel place has, stacked by rows
-  std::vector<MatrixPart> parts;         // by rank
+  size_t chunk = 0;                     // its stage is the rank's so many-th
+  size_t group = 0;                     // of units, in the stage
+  std::vector<std::vector<Box>> boxes;  // what each tensor-parallel place has, stacked by rows
+  std::vector<MatrixPart> parts;        // by rank
 };
 
 // By the rank that makes each whole; there may be fewer than ranks.

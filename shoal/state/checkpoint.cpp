@@ -229,7 +229,7 @@ void Checkpoint::read(std::string_view name, const Box& box, std::span<std::byte
   for (const auto& [place, piece] : pieces) {
     const auto input = parts_->open_files.open(path(), files()[place.file]);
     PieceReader reader(*input, *tensor, piece, place.at, place.crc32c);
-    for_each_run(piece, box, [&](const Run& run) {
+    for_each_run(piece, box, [&](const ElementRun& run) {
       reader.copy(run.from * element, out.subspan(run.to * element, run.count * element));
     });
   }

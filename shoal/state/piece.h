@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "shoal/state/box.h"
+#include "shoal/core/box.h"
 #include "shoal/state/tensor_spec.h"
 
 namespace shoal::state {

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "shoal/core/box.h"
+
 namespace shoal::state {
 
 // In the order of the safetensors library: its writer sorts by it, from the last to the first, so
@@ -45,8 +47,6 @@ constexpr size_t kDTypes = 19;
 uint64_t element_bytes(DType dtype);
 std::string_view dtype_name(DType dtype);  // as safetensors says it: "BF16"
 std::optional<DType> dtype_named(std::string_view name);
-
-using Shape = std::vector<int64_t>;
 
 // Bounds on what is read and written. The size of a tensor stays far below where sums overflow.
 constexpr size_t kMaxDims = 16;

@@ -59,7 +59,7 @@ class Reference {
       const at::Tensor& from = what == What::kGradient ? group->shard_gradient() : group->shard();
       for (const parallel::Piece& piece : group->pieces()) {
         for (size_t i = 0; i < unit.size(); ++i) {
-          if (unit.spec(i).name == piece.spec->name)
+          if (unit.spec(i).name == piece.weight->name)
             views[i].view(-1).copy_(from.narrow(0, piece.offset, piece.count));
         }
       }
@@ -79,7 +79,7 @@ class Pieces {
     for (const auto& stage : model.stages()) {
       for (const auto& group : stage->groups()) {
         for (const parallel::Piece& piece : group->pieces())
-          pieces_.emplace(piece.spec->name, Held{piece, group.get()});
+          pieces_.emplace(piece.weight->name, Held{piece, group.get()});
       }
     }
   }

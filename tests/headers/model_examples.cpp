@@ -102,11 +102,10 @@ void vector_math(const Bf16* x, float* y, size_t n) {
 
 // shoal/model/weights.h
 TEST(HeaderExamples, Weights) {
-  UnitWeights unit("blocks.3");
-  const Weight up = unit.declare(
-      {.name = "blocks.3.mlp.up.weight", .shape = {3072, 768}, .init = Init::normal(0.02)});
+  const config::ModelConfig config{.layers = 4, .width = 32, .heads = 4, .vocab_size = 61};
+  UnitWeights unit(blueprint::units_of(config, {.first_block = 3, .blocks = 1}).front());
   unit.materialize({.seed = 1});
-  EXPECT_TRUE(up.value().is_alias_of(unit.flat_weight()));
+  EXPECT_TRUE(unit.named("blocks.3.mlp.up.weight").value().is_alias_of(unit.flat_weight()));
 }
 
 }  // namespace

@@ -10,13 +10,11 @@
 #include "shoal/plan/memory.h"
 #include "shoal/plan/mesh.h"
 #include "shoal/plan/nodes.h"
-#include "shoal/plan/parameters.h"
 #include "shoal/plan/rank_work.h"
 #include "shoal/plan/schedule.h"
 #include "shoal/plan/schedule_check.h"
 #include "shoal/plan/schedule_simulation.h"
 #include "shoal/plan/stages.h"
-#include "shoal/plan/tensor_split.h"
 #include "shoal/plan/volume.h"
 #include "shoal/plan/whole_matrices.h"
 
@@ -52,13 +50,6 @@ TEST(HeaderExamples, Nodes) {
   require_inside_nodes(mesh, Axis::kTp, nodes);
 }
 
-// shoal/plan/parameters.h
-void parameters(const config::RunConfig& config) {
-  for (const UnitParameters& unit :
-       parameters_of(config.model, {.blocks = 12, .embedding = true, .head = true}))
-    unit.elements();
-}
-
 // shoal/plan/rank_work.h
 void rank_work(const config::RunConfig& config) {
   const RankWork work = work_of(config, mesh_of(config.parallel, 16'384), /*rank=*/0);
@@ -92,16 +83,10 @@ TEST(HeaderExamples, ScheduleSimulation) {
 
 // shoal/plan/stages.h
 TEST(HeaderExamples, Stages) {
-  const std::vector<Stage> stages = cut_into_stages(/*blocks=*/10, /*stages=*/4);
+  const std::vector<blueprint::UnitRange> stages = cut_into_stages(/*blocks=*/10, /*stages=*/4);
   std::vector<int> blocks;
-  for (const Stage& stage : stages) blocks.push_back(stage.blocks);
+  for (const blueprint::UnitRange& stage : stages) blocks.push_back(stage.blocks);
   EXPECT_THAT(blocks, ElementsAre(2, 3, 3, 2));
-}
-
-// shoal/plan/tensor_split.h
-TEST(HeaderExamples, TensorSplit) {
-  EXPECT_EQ(share_of(50'257, 4, 1), (Share{12564, 12564}));
-  EXPECT_EQ(share_of_groups(32, 4, 3, 2), (Share{20, 12}));
 }
 
 // shoal/plan/volume.h

@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "shoal/state/box.h"
+#include "shoal/core/box.h"
 #include "shoal/state/checkpoint.h"
 #include "shoal/state/checkpoint_diff.h"
 #include "shoal/state/checkpoint_store.h"
@@ -27,7 +27,7 @@
 namespace shoal::state {
 namespace {
 
-// shoal/state/box.h
+// shoal/core/box.h
 TEST(HeaderExamples, Box) {
   const Box right_half{{0, 4}, {3, 4}};
   EXPECT_TRUE(tiles({3, 8}, {{{0, 0}, {3, 4}}, right_half}));

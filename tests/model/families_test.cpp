@@ -32,9 +32,7 @@ class DecoderWeights final : public state::WeightSource {
 
   [[nodiscard]] const std::vector<state::TensorSpec>& specs() const { return specs_; }
 
-  void read(const state::TensorSpec& weight,
-            const state::Box& box,
-            std::span<float> out) const override {
+  void read(const state::TensorSpec& weight, const Box& box, std::span<float> out) const override {
     at::Tensor part = tensors_.at(weight.name);
     for (size_t dim = 0; dim < box.begin.size(); ++dim)
       part = part.narrow(static_cast<int64_t>(dim), box.begin[dim], box.extent[dim]);

@@ -9,20 +9,20 @@
 
 #include "shoal/model/functions/head_loss.h"
 
+#include "tests/model/one_weight.h"
 #include "tests/support/random_tensors.h"
 
 namespace shoal::tests {
 
 struct HeadCase {
-  model::UnitWeights unit{"head"};
+  model::UnitWeights unit;
   model::Weight weight;
   at::Tensor x;
   model::Targets targets;
 
   HeadCase(int64_t rows, int64_t classes, int64_t width, at::ScalarType dtype)
-      : weight(unit.declare({.name = "head.scores.weight",
-                             .shape = {classes, width},
-                             .init = model::Init::normal(0.02)})),
+      : unit(one_weight("head.scores.weight", {classes, width}, blueprint::Init::normal(0.02))),
+        weight(unit.named("head.scores.weight")),
         x(random_numbers("x", {rows, width}, dtype)),
         targets{.classes = random_classes("classes", {rows}, classes),
                 .scale = 1.0 / static_cast<double>(rows)} {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "tests/model/one_weight.h"
 #include "tests/model/step_result.h"
 
 namespace shoal::model {
@@ -48,7 +49,7 @@ class HeadLoss : public ::testing::TestWithParam<std::tuple<bool, int64_t>> {
   }
 
   [[nodiscard]] Result ours(at::ScalarType dtype, const Targets& targets) const {
-    UnitWeights unit("head");
+    UnitWeights unit(tests::one_weight("head.scores.weight", {kClasses, kWidth}));
     const Weight weight = make_weight(unit, dtype);
     const at::Tensor x = x_.to(dtype).detach().requires_grad_(true);
     const at::Tensor loss = head_loss(x, weight, targets, rows_at_once());
@@ -57,7 +58,7 @@ class HeadLoss : public ::testing::TestWithParam<std::tuple<bool, int64_t>> {
   }
 
   [[nodiscard]] at::Tensor ours_without_gradient(at::ScalarType dtype) const {
-    UnitWeights unit("head");
+    UnitWeights unit(tests::one_weight("head.scores.weight", {kClasses, kWidth}));
     return head_loss(x_.to(dtype), make_weight(unit, dtype), targets_, rows_at_once());
   }
 
@@ -69,12 +70,10 @@ class HeadLoss : public ::testing::TestWithParam<std::tuple<bool, int64_t>> {
 
  private:
   Weight make_weight(UnitWeights& unit, at::ScalarType dtype) const {
-    const Weight weight = unit.declare(
-        {.name = "head.scores.weight", .shape = {kClasses, kWidth}, .init = Init::zeros()});
     unit.materialize(
         {.dtype = dtype, .gradient_dtype = dtype == at::kDouble ? at::kDouble : at::kFloat});
     unit.weight(0).copy_(matrix_);
-    return weight;
+    return unit.named("head.scores.weight");
   }
 };
 

@@ -11,11 +11,13 @@
 namespace shoal::model {
 namespace {
 
+using blueprint::UnitRange;
+
 using namespace tests;
 
-constexpr Part kFirst{.first_block = 0, .blocks = 1, .embedding = true, .head = false};
-constexpr Part kMiddle{.first_block = 1, .blocks = 1, .embedding = false, .head = false};
-constexpr Part kLast{.first_block = 2, .blocks = 1, .embedding = false, .head = true};
+constexpr UnitRange kFirst{.first_block = 0, .blocks = 1, .embedding = true, .head = false};
+constexpr UnitRange kMiddle{.first_block = 1, .blocks = 1, .embedding = false, .head = false};
+constexpr UnitRange kLast{.first_block = 2, .blocks = 1, .embedding = false, .head = true};
 
 using Decoders = std::vector<std::unique_ptr<Decoder>>;
 
@@ -34,11 +36,11 @@ void for_each_weight(const Decoders& decoders, Visit&& visit) {
 class Stages : public ::testing::TestWithParam<const char*> {
  protected:
   Stages() : config_(checkpoint::read_hugging_face_config(golden_model(GetParam())).config) {
-    whole_.push_back(make(Part::all(config_)));
-    for (const Part& part : {kFirst, kMiddle, kLast}) parts_.push_back(make(part));
+    whole_.push_back(make(UnitRange::all(config_)));
+    for (const UnitRange& part : {kFirst, kMiddle, kLast}) parts_.push_back(make(part));
   }
 
-  [[nodiscard]] std::unique_ptr<Decoder> make(const Part& part) const {
+  [[nodiscard]] std::unique_ptr<Decoder> make(const UnitRange& part) const {
     PlainBuilder builder({});
     auto decoder = std::make_unique<Decoder>(config_, builder, part);
     decoder->materialize({.seed = 17});

@@ -89,11 +89,11 @@ double shortest_time_on_ranks(const plan::Schedule& schedule, comm::World& world
   std::vector<std::unique_ptr<model::Decoder>> decoders;
   std::vector<std::unique_ptr<PaddedStage>> stages;
   std::vector<Stage*> pointers;
-  const std::vector<plan::Stage> cut = plan::cut_into_stages(config.layers, schedule.stages());
+  const std::vector<blueprint::UnitRange> cut =
+      plan::cut_into_stages(config.layers, schedule.stages());
   for (int chunk = 0; chunk < schedule.chunks(); ++chunk) {
-    const plan::Stage& part = cut[static_cast<size_t>(schedule.stage_of(world.rank(), chunk))];
-    decoders.push_back(std::make_unique<model::Decoder>(
-        config, builder, model::Part{part.first_block, part.blocks, part.embedding, part.head}));
+    const auto stage = static_cast<size_t>(schedule.stage_of(world.rank(), chunk));
+    decoders.push_back(std::make_unique<model::Decoder>(config, builder, cut[stage]));
     decoders.back()->materialize({});
     stages.push_back(std::make_unique<PaddedStage>(*decoders.back(), schedule.chunks()));
     pointers.push_back(stages.back().get());

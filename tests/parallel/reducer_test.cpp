@@ -64,10 +64,11 @@ TEST(NoShard, AddsUpWhatPytorchsReducerAverages) {
     {
       const std::vector<at::Tensor> expected =
           by_reducer(world->bare_group("reducer", {0, 1}), me.rank, 2);
-      model::UnitWeights unit("unit");
+      std::vector<blueprint::WeightSpec> weights;
       for (size_t i = 0; i < kShapes.size(); ++i)
-        unit.declare({.name = std::to_string(i), .shape = kShapes[i]});
-      unit.lay_out();
+        weights.push_back(blueprint::whole_weight(std::to_string(i), kShapes[i]));
+      model::UnitWeights unit(
+          blueprint::unit_of(config::UnitKind::kBlock, "unit", std::move(weights)));
       const DataRanks ranks{world->group("alone", {me.rank}), world->group("copies", {0, 1})};
       UnitGroup group({&unit}, ranks, {.keep_weights = true, .keep_gradients = true},
                       {.dtype = at::kDouble, .gradient_dtype = at::kDouble});

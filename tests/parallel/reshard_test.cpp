@@ -136,12 +136,12 @@ void expect_planned_pieces(const Layout& layout, const fs::path& root) {
     for (const state::PieceInFile& piece :
          state::read_part_header(header, file.bytes, checkpoint.manifest().id, file.name)) {
       const bool is_divided = piece.name.starts_with("weights.") || piece.name.starts_with("mean");
-      if (is_divided) written.insert(piece.name + state::describe(piece.box));
+      if (is_divided) written.insert(piece.name + describe(piece.box));
     }
     std::set<std::string> planned;
     for (const state::PieceSpec& piece :
          tests::planned_pieces(config, mesh, static_cast<int>(i), state::DType::kF64))
-      planned.insert(piece.name + state::describe(piece.box));
+      planned.insert(piece.name + describe(piece.box));
     EXPECT_EQ(written, planned) << "rank " << i;
   }
 }

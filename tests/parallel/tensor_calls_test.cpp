@@ -8,6 +8,7 @@
 #include "shoal/comm/world.h"
 #include "shoal/parallel/tensor_linear.h"
 
+#include "tests/model/one_weight.h"
 #include "tests/parallel/tensor_case.h"
 #include "tests/support/counting_allocator.h"
 
@@ -80,9 +81,8 @@ TEST_F(OneOfFour, KeepsItsOwnRowsForTheBackwardPass) {
   CountingAllocator& memory = CountingAllocator::installed();
   constexpr int64_t kIn = 23;
   constexpr int64_t kOut = 7;
-  model::UnitWeights unit("unit");
-  const model::Weight weight = unit.declare(
-      {.name = "w", .shape = {kOut, kIn}, .init = model::Init::normal(1), .parts = {}});
+  model::UnitWeights unit(tests::one_weight("w", {kOut, kIn}, blueprint::Init::normal(1)));
+  const model::Weight weight = unit.named("w");
   unit.materialize({});
   const auto norm = model::rms_norm({}, 1e-5);
   const at::Tensor x = at::ones({kOwnRows, kIn}).requires_grad_(true);

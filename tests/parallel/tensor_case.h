@@ -60,12 +60,8 @@ inline config::ModelConfig with_heads(config::ModelConfig config,
 
 // What a rank with `spec` has of a logical tensor.
 inline at::Tensor cut(const at::Tensor& whole, const model::WeightSpec& spec) {
-  if (spec.parts.empty()) return whole;
   std::vector<at::Tensor> parts;
-  for (const model::Box& box : spec.parts) {
-    const at::Tensor rows = whole.narrow(0, box.first_row, box.rows);
-    parts.push_back(whole.dim() == 1 ? rows : rows.narrow(1, box.first_column, box.columns));
-  }
+  for (const Box& box : spec.parts) parts.push_back(model::in_box(whole, box));
   return at::cat(parts);
 }
 

@@ -81,13 +81,10 @@ void expect_initial_weights(const TensorPair& pair, comm::Group& group) {
     const WeightSpec& spec = mine[i].spec();
     ASSERT_EQ(all[i].spec().name, spec.name);
     EXPECT_TRUE(mine[i].value().equal(cut(all[i].value(), spec))) << spec.name;
-    if (spec.parts.empty()) continue;
+    if (!spec.split) continue;
     // Each element is on one rank: those of all ranks tile the tensor.
     const at::Tensor holders = at::zeros(spec.shape);
-    for (const model::Box& box : spec.parts) {
-      const at::Tensor rows = holders.narrow(0, box.first_row, box.rows);
-      (rows.dim() == 1 ? rows : rows.narrow(1, box.first_column, box.columns)).add_(1);
-    }
+    for (const Box& box : spec.parts) model::in_box(holders, box).add_(1);
     group.all_reduce(holders, comm::Reduce::kSum, "holders").wait();
     EXPECT_TRUE(holders.eq(1).all().item<bool>()) << spec.name;
   }

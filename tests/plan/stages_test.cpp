@@ -12,14 +12,16 @@
 namespace shoal::plan {
 namespace {
 
+using blueprint::UnitRange;
+
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using tests::error_text;
 
-std::vector<int> blocks_of(const std::vector<Stage>& stages) {
+std::vector<int> blocks_of(const std::vector<UnitRange>& stages) {
   std::vector<int> blocks;
   blocks.reserve(stages.size());
-  for (const Stage& stage : stages) blocks.push_back(stage.blocks);
+  for (const UnitRange& stage : stages) blocks.push_back(stage.blocks);
   return blocks;
 }
 
@@ -45,11 +47,11 @@ TEST(Stages, TheEndsMayHaveNoBlocksAtAll) {
 TEST(Stages, OfEverySizeFollowOneAnother) {
   for (int stages = 1; stages <= 19; ++stages) {
     for (int blocks = std::max(0, stages - 2); blocks <= 61; ++blocks) {
-      const std::vector<Stage> cut = cut_into_stages(blocks, stages);
+      const std::vector<UnitRange> cut = cut_into_stages(blocks, stages);
       ASSERT_EQ(static_cast<int>(cut.size()), stages);
       int next = 0;
       for (int i = 0; i < stages; ++i) {
-        const Stage& stage = cut[static_cast<size_t>(i)];
+        const UnitRange& stage = cut[static_cast<size_t>(i)];
         ASSERT_EQ(stage.first_block, next);
         ASSERT_EQ(stage.embedding, i == 0);
         ASSERT_EQ(stage.head, i == stages - 1);
@@ -66,10 +68,10 @@ TEST(Stages, OfEverySizeFollowOneAnother) {
 }
 
 TEST(Stages, CanBeGivenOneByOne) {
-  EXPECT_THAT(
-      stages_with({1, 4, 0}),
-      ElementsAre(Stage{0, 1, true, false}, Stage{1, 4, false, false}, Stage{5, 0, false, true}));
-  EXPECT_THAT(stages_with({5}), ElementsAre(Stage{0, 5, true, true}));
+  EXPECT_THAT(stages_with({1, 4, 0}),
+              ElementsAre(UnitRange{0, 1, true, false}, UnitRange{1, 4, false, false},
+                          UnitRange{5, 0, false, true}));
+  EXPECT_THAT(stages_with({5}), ElementsAre(UnitRange{0, 5, true, true}));
 }
 
 TEST(Stages, RefusesAStageWithNothingToDo) {

@@ -1,4 +1,4 @@
-#include "shoal/state/box.h"
+#include "shoal/core/box.h"
 
 #include <algorithm>
 
@@ -125,7 +125,7 @@ TEST(ForEachRun, CopiesWhatTwoBoxesShare) {
     std::vector<std::byte> expected(elements_of(to), std::byte{0});
     std::vector<std::byte> copied = expected;
     uint64_t last = 0;
-    for_each_run(from, to, [&](const state::Run& run) {
+    for_each_run(from, to, [&](const ElementRun& run) {
       EXPECT_GE(run.from, last);
       last = run.from + run.count;
       ASSERT_LE(run.from + run.count, source.size());

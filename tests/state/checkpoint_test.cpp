@@ -369,7 +369,7 @@ TEST(PartCoverage, IsTheSumOfThePlaces) {
     for (int i = 0; i < 20; ++i) {
       const Box box = some_box(shape, random);
       Coverage expected;
-      for_each_run(whole_of(shape), box, [&](const state::Run& run) {
+      for_each_run(whole_of(shape), box, [&](const ElementRun& run) {
         for (uint64_t k = 0; k < run.count; ++k) {
           ++expected.elements;
           expected.places += run.from + k;

@@ -9,9 +9,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "shoal/blueprint/decoder.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
-#include "shoal/plan/parameters.h"
 #include "shoal/state/float_types.h"
 #include "shoal/state/safetensors_index.h"
 
@@ -38,8 +38,7 @@ fs::path golden_model(const std::string& name) {
 
 std::vector<TensorSpec> specs_of(const config::ModelConfig& model) {
   std::vector<TensorSpec> specs;
-  for (const auto& unit :
-       plan::parameters_of(model, {.blocks = model.layers, .embedding = true, .head = true})) {
+  for (const auto& unit : blueprint::units_of(model, blueprint::UnitRange::all(model))) {
     for (const auto& weight : unit.weights)
       specs.push_back({weight.name, DType::kF32, weight.shape});
   }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "shoal/state/box.h"
+#include "shoal/core/box.h"
 #include "shoal/state/checkpoint_writer.h"
 
 namespace shoal::state {

@@ -4,23 +4,11 @@
 
 #include <vector>
 
+#include "shoal/core/element_range.h"
 #include "shoal/plan/holdings.h"
-#include "shoal/state/element_range.h"
 #include "shoal/state/piece.h"
 
 namespace shoal::tests {
-
-inline std::vector<state::Box> parts_of(const plan::Parameter& weight) {
-  if (weight.parts.empty()) return {state::whole_of(weight.shape)};
-  std::vector<state::Box> parts;
-  for (const plan::Part& part : weight.parts) {
-    if (weight.shape.size() == 1)
-      parts.push_back({{part.first_row}, {part.rows}});
-    else
-      parts.push_back({{part.first_row, part.first_column}, {part.rows, part.columns}});
-  }
-  return parts;
-}
 
 inline std::vector<state::PieceSpec> planned_pieces(const config::RunConfig& config,
                                                     const plan::Mesh& mesh,
@@ -30,8 +18,7 @@ inline std::vector<state::PieceSpec> planned_pieces(const config::RunConfig& con
   std::vector<state::PieceSpec> pieces;
   for (const plan::Holding& held : plan::written_holdings(config, mesh, rank, work)) {
     for (const char* kind : {"weights.", "mean.", "mean_square."}) {
-      for (const state::BoxOfRange& box :
-           state::boxes_of_range(parts_of(*held.weight), held.first, held.count))
+      for (const BoxOfRange& box : boxes_of_range(held.weight->parts, held.first, held.count))
         pieces.push_back({{kind + held.weight->name, dtype, held.weight->shape}, box.box});
     }
   }

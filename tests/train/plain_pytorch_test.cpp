@@ -69,8 +69,8 @@ std::map<std::string, at::Tensor> tensors_of(const parallel::ParallelModel& mode
   std::map<std::string, at::Tensor> tensors;
   for (const parallel::HeldPiece& held : model.pieces()) {
     const at::Tensor& from = gradients ? held.group->shard_gradient() : held.group->shard();
-    tensors[held.piece.spec->name] =
-        from.narrow(0, held.piece.offset, held.piece.count).view(held.piece.spec->shape);
+    tensors[held.piece.weight->name] =
+        from.narrow(0, held.piece.offset, held.piece.count).view(held.piece.weight->shape);
   }
   return tensors;
 }

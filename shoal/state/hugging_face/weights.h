@@ -3,7 +3,7 @@
 //   const CheckpointWeights weights(checkpoint, specs);
 //   weights.read(specs.front(), {{0, 0}, {64, 768}}, numbers);        // its first 64 rows
 //
-// `specs` are all weights of the model, with their names and shapes (plan/parameters.h lists them). A
+// `specs` are all weights of the model, with their names and shapes (blueprint/decoder.h lists them). A
 // source that was made has each of them in that shape. Reading takes no more memory than what is read.
 #pragma once
 
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "shoal/state/box.h"
+#include "shoal/core/box.h"
 #include "shoal/state/checkpoint.h"
 #include "shoal/state/hugging_face/config_json.h"
 #include "shoal/state/hugging_face/names.h"

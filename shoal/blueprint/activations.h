@@ -8,11 +8,11 @@
 
 #include <cstdint>
 
+#include "shoal/blueprint/tensor_split.h"
 #include "shoal/config/model_config.h"
 #include "shoal/config/train_config.h"
-#include "shoal/plan/rank_work.h"
 
-namespace shoal::plan {
+namespace shoal::blueprint {
 
 // Bytes. Beside them there are the unit's input and the gradient of its output.
 struct UnitActivations {
@@ -21,6 +21,15 @@ struct UnitActivations {
   int64_t forward = 0;   // for a moment
   int64_t backward = 0;  // likewise, on top of what was kept
 };
+
+// Bytes of an element.
+struct ElementBytes {
+  int64_t compute = 4;   // weights and activations
+  int64_t gradient = 4;  // fp32, or fp64 for fp64
+  int64_t wide = 4;      // sums over features
+};
+
+ElementBytes element_bytes(config::Precision precision);
 
 struct PassShape {
   int64_t sequences = 0;
@@ -40,4 +49,4 @@ UnitActivations without_backward(const config::ModelConfig& model,
                                  const PassShape& pass,
                                  const ElementBytes& bytes);
 
-}  // namespace shoal::plan
+}  // namespace shoal::blueprint

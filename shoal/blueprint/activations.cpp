@@ -1,11 +1,10 @@
-#include "shoal/plan/activations.h"
+#include "shoal/blueprint/activations.h"
 
 #include <algorithm>
 
 #include "shoal/core/error.h"
-#include "shoal/plan/tensor_split.h"
 
-namespace shoal::plan {
+namespace shoal::blueprint {
 namespace {
 
 using config::ModelConfig;
@@ -31,14 +30,13 @@ BlockTensors tensors_of(const ModelConfig& model,
                         const PassShape& pass,
                         const ElementBytes& bytes) {
   const int tp = pass.tensor_place.ranks;
-  const int rank = pass.tensor_place.rank;
+  const LocalHeads local = local_heads(model.heads, model.num_kv_heads(), pass.tensor_place);
   const int64_t tokens = pass.sequences * model.context;
   const int64_t own = largest_share(tokens, tp);
   const int64_t head = model.features_per_head();
-  const int64_t heads =
-      share_of_groups(model.heads, model.heads / model.num_kv_heads(), tp, rank).count;
-  const int64_t kv_heads = share_of_whole(model.num_kv_heads(), tp, rank).count;
-  const int64_t hidden = share_of(model.hidden_width(), tp, rank).count;
+  const int64_t heads = local.heads;
+  const int64_t kv_heads = local.kv_heads;
+  const int64_t hidden = share_of(model.hidden_width(), pass.tensor_place).count;
   const bool gated = model.activation == config::Activation::kSwiglu;
   const int64_t queries_and_keys = tokens * (heads + kv_heads) * head * bytes.compute;
   BlockTensors found;
@@ -97,8 +95,7 @@ UnitActivations head(const ModelConfig& model, const PassShape& pass, const Elem
   constexpr int64_t kScoresAtOnce = 1 << 18;  // that are widened, of a thread
   const BlockTensors t = tensors_of(model, pass, bytes);
   const int64_t tokens = pass.sequences * model.context;
-  const int64_t classes =
-      share_of(*model.vocab_size, pass.tensor_place.ranks, pass.tensor_place.rank).count;
+  const int64_t classes = share_of(*model.vocab_size, pass.tensor_place).count;
   const int64_t all_rows = tokens * model.width * bytes.compute;
   const bool narrow = bytes.compute < bytes.wide;
   UnitActivations found;
@@ -113,6 +110,20 @@ UnitActivations head(const ModelConfig& model, const PassShape& pass, const Elem
 }
 
 }  // namespace
+
+ElementBytes element_bytes(config::Precision precision) {
+  switch (precision) {
+    case config::Precision::kBf16:
+    case config::Precision::kFp16:
+      return {.compute = 2};
+    case config::Precision::kFp64:
+      return {.compute = 8, .gradient = 8, .wide = 8};
+    case config::Precision::kFp32:
+    case config::Precision::kTf32:
+      break;
+  }
+  return {};
+}
 
 UnitActivations activations_of(UnitKind kind,
                                const ModelConfig& model,
@@ -145,4 +156,4 @@ UnitActivations without_backward(const ModelConfig& model,
                               2 * t.rows + t.gathered + t.up + t.hidden)};
 }
 
-}  // namespace shoal::plan
+}  // namespace shoal::blueprint

@@ -1,11 +1,11 @@
-#include "shoal/plan/tensor_split.h"
+#include "shoal/blueprint/tensor_split.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "shoal/core/error.h"
 
-namespace shoal::plan {
+namespace shoal::blueprint {
 namespace {
 
 TEST(TensorSplit, PartsDifferByOneAndMakeUpTheWhole) {
@@ -13,7 +13,7 @@ TEST(TensorSplit, PartsDifferByOneAndMakeUpTheWhole) {
     for (const int ranks : {1, 2, 3, 4, 7}) {
       int64_t end = 0;
       for (int rank = 0; rank < ranks; ++rank) {
-        const Share share = share_of(all, ranks, rank);
+        const Share share = share_of(all, {ranks, rank});
         EXPECT_EQ(share.begin, end);
         EXPECT_GE(share.count, all / ranks);
         EXPECT_LE(share.count, largest_share(all, ranks));
@@ -22,7 +22,7 @@ TEST(TensorSplit, PartsDifferByOneAndMakeUpTheWhole) {
       EXPECT_EQ(end, all);
     }
   }
-  EXPECT_EQ(share_of(50'257, 4, 1), (Share{12'564, 12'564}));
+  EXPECT_EQ(share_of(50'257, {4, 1}), (Share{12'564, 12'564}));
 }
 
 // For every rank: its queries, whose keys are those that it has.
@@ -37,8 +37,8 @@ TEST(TensorSplit, QueriesAreWhereTheirKeysAre) {
     const int64_t shared = heads.queries / heads.keys;
     int64_t end = 0;
     for (int rank = 0; rank < heads.ranks; ++rank) {
-      const Share queries = share_of_groups(heads.queries, shared, heads.ranks, rank);
-      const Share keys = share_of_whole(heads.keys, heads.ranks, rank);
+      const Share queries = share_of_groups(heads.queries, shared, {heads.ranks, rank});
+      const Share keys = share_of_whole(heads.keys, {heads.ranks, rank});
       EXPECT_EQ(queries.begin, end);
       EXPECT_GE(queries.count, 1);
       EXPECT_EQ(queries.begin / shared, keys.begin);
@@ -56,19 +56,19 @@ TEST(TensorSplit, FeaturesOfASharedHeadAreOnTheRanksThatNeedIt) {
       for (int head = 0; head < heads; ++head) {
         const int first = head * ranks / heads;
         const int last = (head + 1) * ranks / heads - 1;
-        const Share end = share_of(heads * width, ranks, last);
-        EXPECT_EQ(share_of(heads * width, ranks, first).begin, head * width);
+        const Share end = share_of(heads * width, {ranks, last});
+        EXPECT_EQ(share_of(heads * width, {ranks, first}).begin, head * width);
         EXPECT_EQ(end.begin + end.count, (head + 1) * width);
-        EXPECT_EQ(share_of_whole(heads, ranks, last), (Share{head, 1}));
+        EXPECT_EQ(share_of_whole(heads, {ranks, last}), (Share{head, 1}));
       }
     }
   }
 }
 
 TEST(TensorSplit, GroupsThatDoNotDivideTheRanksAreABug) {
-  EXPECT_THROW((void)share_of_groups(6, 3, 3, 0), BugError);
-  EXPECT_THROW((void)share_of_whole(2, 3, 0), BugError);
+  EXPECT_THROW((void)share_of_groups(6, 3, {3, 0}), BugError);
+  EXPECT_THROW((void)share_of_whole(2, {3, 0}), BugError);
 }
 
 }  // namespace
-}  // namespace shoal::plan
+}  // namespace shoal::blueprint

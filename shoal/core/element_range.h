@@ -12,9 +12,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "shoal/state/box.h"
+#include "shoal/core/box.h"
 
-namespace shoal::state {
+namespace shoal {
 
 struct BoxOfRange {
   Box box;
@@ -26,4 +26,4 @@ struct BoxOfRange {
 // come in the order of the elements.
 std::vector<BoxOfRange> boxes_of_range(const std::vector<Box>& parts, int64_t first, int64_t count);
 
-}  // namespace shoal::state
+}  // namespace shoal

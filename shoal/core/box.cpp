@@ -1,9 +1,9 @@
-#include "shoal/state/box.h"
+#include "shoal/core/box.h"
 
 #include <algorithm>
 #include <span>
 
-namespace shoal::state {
+namespace shoal {
 namespace {
 
 // Cuts nest as deep as axes of a mesh follow each other on one tensor, which is far less.
@@ -112,7 +112,9 @@ bool tiles(const Shape& shape, const std::vector<Box>& boxes) {
   return covered == needed && are_disjoint(pointers, shape.size(), kMaxCuts);
 }
 
-void for_each_run(const Box& from, const Box& to, const std::function<void(const Run&)>& visit) {
+void for_each_run(const Box& from,
+                  const Box& to,
+                  const std::function<void(const ElementRun&)>& visit) {
   const std::optional<Box> both = intersection(from, to);
   if (!both) return;
   // A run takes in every dimension that both boxes have whole, counted from the last, and one more.
@@ -172,4 +174,4 @@ std::string describe(const Box& box) {
   return "[" + text + "]";
 }
 
-}  // namespace shoal::state
+}  // namespace shoal

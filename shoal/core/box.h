@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "shoal/state/tensor_spec.h"
+namespace shoal {
 
-namespace shoal::state {
+using Shape = std::vector<int64_t>;
 
 struct Box {
   Shape begin;
@@ -41,14 +41,16 @@ std::optional<Box> intersection(const Box& a, const Box& b);
 bool tiles(const Shape& shape, const std::vector<Box>& boxes);
 
 // Elements that lie in a row both in one box and in another.
-struct Run {
+struct ElementRun {
   uint64_t from = 0;  // from the first element of the one
   uint64_t to = 0;    // and of the other
   uint64_t count = 0;
 };
 
 // All runs that two boxes of one tensor share, by growing `from`.
-void for_each_run(const Box& from, const Box& to, const std::function<void(const Run&)>& visit);
+void for_each_run(const Box& from,
+                  const Box& to,
+                  const std::function<void(const ElementRun&)>& visit);
 
 // Cuts a tensor into boxes of at most `max_elements`, 1 or more, whose elements follow each other in the
 // tensor: for what is read and written a block at a time.
@@ -58,4 +60,4 @@ void for_each_block(const Shape& shape,
 
 std::string describe(const Box& box);  // "[0:3,4:8]"
 
-}  // namespace shoal::state
+}  // namespace shoal

@@ -1,10 +1,10 @@
-#include "shoal/state/element_range.h"
+#include "shoal/core/element_range.h"
 
 #include <algorithm>
 
 #include "shoal/core/error.h"
 
-namespace shoal::state {
+namespace shoal {
 namespace {
 
 // Rows [row, row + rows) and columns [column, column + columns) of the part.
@@ -41,4 +41,4 @@ std::vector<BoxOfRange> boxes_of_range(const std::vector<Box>& parts,
   return boxes;
 }
 
-}  // namespace shoal::state
+}  // namespace shoal
