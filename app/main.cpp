@@ -9,6 +9,7 @@
 #include "app/cmd_config.h"
 #include "app/cmd_doctor.h"
 #include "app/cmd_launch.h"
+#include "app/cmd_plan.h"
 #include "app/cmd_schedule.h"
 #include "app/cmd_tokenizer.h"
 #include "app/edge.h"
@@ -48,7 +49,7 @@ int verify(const std::vector<std::string>& arguments) {
   shoal::app::become(shoal::app::Sibling::kEngine, "verify", arguments);
 }
 
-constexpr std::array<Command, 12> kCommands = {{
+constexpr std::array<Command, 13> kCommands = {{
     {"doctor", "what this build, host and job can do", shoal::app::run_doctor},
     {"config", "check a config, explain its keys", shoal::app::run_config},
     {"launch", "start and supervise the ranks of this host", shoal::app::run_launch},
@@ -58,6 +59,7 @@ constexpr std::array<Command, 12> kCommands = {{
     {"generate", "text that a model writes behind a prompt", generate},
     {"eval", "loss, perplexity and multiple choice of a model", eval},
     {"verify", "does a layout train like one rank?", verify},
+    {"plan", "what ranks of a layout will do, before they are started", shoal::app::run_plan},
     {"schedule", "a pipeline schedule: its picture, bubble and activations",
      shoal::app::run_schedule},
     {"checkpoint", "inspect, verify, compare, prune, export and import checkpoints",

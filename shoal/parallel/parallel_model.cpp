@@ -9,7 +9,7 @@
 #include "shoal/parallel/tensor_gradients.h"
 #include "shoal/parallel/whole_matrices.h"
 #include "shoal/plan/layout.h"
-#include "shoal/plan/rank_work.h"
+#include "shoal/plan/rank_plan.h"
 #include "shoal/plan/sharding.h"
 #include "shoal/plan/stages.h"
 
@@ -88,11 +88,11 @@ void ParallelModel::add_stage(const blueprint::UnitRange& stage) {
   decoder.make_tables(materials_);
   const DataRanks data{ranks_.along(plan::shard_axes(config_.parallel)),
                        ranks_.along(plan::replica_axes(config_.parallel))};
-  const plan::StageWork planned =
-      plan::stage_work(config_, stage, builder_->place(), data.shards.size());
+  const plan::StagePlan planned =
+      plan::stage_plan(config_, stage, builder_->place(), data.shards.size());
   std::vector<std::vector<size_t>> groups;
   std::vector<std::unique_ptr<UnitGroup>> tensors;
-  for (const plan::GroupWork& group : planned.groups) {
+  for (const plan::GroupPlan& group : planned.groups) {
     std::vector<model::UnitWeights*> units;
     for (const size_t member : group.units) units.push_back(&decoder.units()[member]->weights());
     tensors.push_back(std::make_unique<UnitGroup>(units, data, group.policy, materials_));

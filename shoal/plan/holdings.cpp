@@ -12,7 +12,7 @@ struct Range {
 };
 
 // The shard of this rank, and of it the part of this copy.
-Range own_range(const GroupWork& group, const Mesh& mesh, int rank, const RankWork& work) {
+Range own_range(const GroupPlan& group, const Mesh& mesh, int rank, const RankPlan& work) {
   const int64_t shard = group.shard * mesh.position(rank, work.shards);
   const auto copies = static_cast<uint64_t>(mesh.size(work.replicas));
   const auto copy = static_cast<uint64_t>(mesh.position(rank, work.replicas));
@@ -26,12 +26,12 @@ Range own_range(const GroupWork& group, const Mesh& mesh, int rank, const RankWo
 std::vector<Holding> written_holdings(const config::RunConfig& config,
                                       const Mesh& mesh,
                                       int rank,
-                                      const RankWork& work) {
+                                      const RankPlan& work) {
   const bool first_tensor_rank = mesh.position(rank, Axis::kTp) == 0;
   std::vector<Holding> holdings;
-  for (const StageWork& stage : work.stages) {
+  for (const StagePlan& stage : work.stages) {
     const bool tied_copy = config.model.tied && !stage.range.embedding;
-    for (const GroupWork& group : stage.groups) {
+    for (const GroupPlan& group : stage.groups) {
       const Range own = own_range(group, mesh, rank, work);
       for (const blueprint::FlatPiece& piece : pieces_within(stage, group, own.begin, own.end)) {
         const blueprint::WeightSpec& weight = *piece.weight;

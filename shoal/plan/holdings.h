@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "shoal/plan/mesh.h"
-#include "shoal/plan/rank_work.h"
+#include "shoal/plan/rank_plan.h"
 
 namespace shoal::plan {
 
@@ -26,6 +26,6 @@ struct Holding {
 std::vector<Holding> written_holdings(const config::RunConfig& config,
                                       const Mesh& mesh,
                                       int rank,
-                                      const RankWork& work);
+                                      const RankPlan& work);
 
 }  // namespace shoal::plan

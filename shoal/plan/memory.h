@@ -4,8 +4,7 @@
 //   memory.state(), memory.peak()
 //
 // Between steps a rank holds weights, gradients and the optimizer's state of its shards. In a step whole units
-// come and go, and activations. Their sum is followed through the step as parallel/stage.h takes it: which units
-// are whole at once depends on grouping, prefetching, tied matrices and the schedule. What the engine, its
+// come and go, and activations. Their sum is followed through the operations of the step's program. What the engine, its
 // allocator and communicators take for themselves is not counted.
 #pragma once
 
@@ -13,6 +12,7 @@
 
 #include "shoal/config/run_config.h"
 #include "shoal/plan/mesh.h"
+#include "shoal/plan/program.h"
 
 namespace shoal::plan {
 
@@ -33,6 +33,9 @@ struct Memory {
     return state() + whole_weights + whole_gradients + activations;
   }
 };
+
+// Of the program of a training step.
+Memory memory_of(const RankPlan& plan, const Program& program);
 
 // `config` is checked for the ranks of the mesh, and model.vocab_size is given.
 Memory memory_of_step(const config::RunConfig& config, const Mesh& mesh, int rank);

@@ -10,41 +10,29 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
+#include "shoal/blueprint/traffic.h"
 #include "shoal/config/run_config.h"
 #include "shoal/plan/mesh.h"
+#include "shoal/plan/program.h"
 
 namespace shoal::plan {
 
-// What is sent, and why.
-enum class Traffic : uint8_t {
-  kWeights,              // shards of units that become whole
-  kGradients,            // whole gradients that become shards of their sum
-  kGradientsOverCopies,  // of ranks with the same weights
-  kPartialGradients,     // of weights that every tensor-parallel rank has
-  kTiedGradient,         // of the tied matrix, between the ends of a pipeline
-  kTensorActivations,    // rows around the matrices of blocks
-  kKeysAndValues,        // heads that several tensor-parallel ranks need
-  kQkNorm,               // sums over features of which each rank has some
-  kEmbedding,            // rows of tokens that other ranks look up
-  kHead,                 // rows, and what cross-entropies need of all ranks
-  kActivations,          // from stage to stage
-  kActivationGradients,  // back
-  kTargets,              // that count in the step
-  kLoss,
-  kNorm,      // of all gradients
-  kMatrices,  // parts of matrices that muon turns, and what they became
+using blueprint::Exchange;
+using blueprint::Traffic;
+
+// One call of an operation.
+struct OperationCall {
+  Traffic traffic = Traffic::kWeights;
+  Exchange exchange = Exchange::kAllGather;
+  AxisSet axes;  // of the group
+  int64_t bytes =
+      0;  // of the full side: what one rank ends up with, or starts from, whichever is larger
 };
 
-constexpr int kNumTraffics = 16;
-
-std::string_view traffic_name(Traffic traffic);  // "weights", "gradients over copies", ...
-
-enum class Exchange : uint8_t { kAllGather, kReduceScatter, kAllReduce, kSend, kReceive };
-
-std::string_view exchange_name(Exchange exchange);  // "all_gather", ...
+// The calls that an operation makes, in their order.
+std::vector<OperationCall> calls_of(const RankPlan& plan, const Operation& operation);
 
 struct Volume {
   Traffic traffic = Traffic::kWeights;
@@ -58,7 +46,10 @@ struct Volume {
   bool operator==(const Volume&) const = default;
 };
 
-// By traffic, then exchange. `config` is checked for the ranks of the mesh, model.vocab_size is given.
+// By traffic, then exchange.
+std::vector<Volume> volume_of(const RankPlan& plan, const Program& program);
+
+// Of a training step. `config` is checked for the ranks of the mesh, model.vocab_size is given.
 std::vector<Volume> volume_of_step(const config::RunConfig& config, const Mesh& mesh, int rank);
 
 // What the rank really hands to the network when parts are sent straight to where they belong, or around a

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "shoal/plan/rank_work.h"
+#include "shoal/plan/rank_plan.h"
 #include "shoal/plan/sharding.h"
 #include "shoal/plan/stages.h"
 
@@ -22,7 +22,7 @@ class StageMatrices {
       : chunk_(chunk), shards_(shards) {
     for (int place = 0; place < config.parallel.tp; ++place)
       places_.push_back(
-          stage_work(config, stage, {.ranks = config.parallel.tp, .rank = place}, shards));
+          stage_plan(config, stage, {.ranks = config.parallel.tp, .rank = place}, shards));
   }
 
   // Ranks of one shard stand beside each other, in the order of their places.
@@ -49,7 +49,7 @@ class StageMatrices {
                            .columns = weight.shape[1],
                            .chunk = chunk_,
                            .group = group};
-        for (const StageWork& place : places_)
+        for (const StagePlan& place : places_)
           matrix.boxes.push_back(place.units[unit].weights[i].parts);
         matrices.push_back(std::move(matrix));
       }
@@ -57,8 +57,8 @@ class StageMatrices {
   }
 
   void add_parts(size_t group, int shard, size_t place, std::span<WholeMatrix> matrices) const {
-    const StageWork& stage = places_[place];
-    const GroupWork& held = stage.groups[group];
+    const StagePlan& stage = places_[place];
+    const GroupPlan& held = stage.groups[group];
     const int64_t begin = held.shard * shard;
     for (const blueprint::FlatPiece& piece :
          pieces_within(stage, held, begin, begin + held.shard)) {
@@ -77,7 +77,7 @@ class StageMatrices {
 
   size_t chunk_;
   int shards_;
-  std::vector<StageWork> places_;
+  std::vector<StagePlan> places_;
 };
 
 }  // namespace

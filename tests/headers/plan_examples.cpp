@@ -10,7 +10,7 @@
 #include "shoal/plan/memory.h"
 #include "shoal/plan/mesh.h"
 #include "shoal/plan/nodes.h"
-#include "shoal/plan/rank_work.h"
+#include "shoal/plan/rank_plan.h"
 #include "shoal/plan/schedule.h"
 #include "shoal/plan/schedule_check.h"
 #include "shoal/plan/schedule_simulation.h"
@@ -50,9 +50,9 @@ TEST(HeaderExamples, Nodes) {
   require_inside_nodes(mesh, Axis::kTp, nodes);
 }
 
-// shoal/plan/rank_work.h
-void rank_work(const config::RunConfig& config) {
-  const RankWork work = work_of(config, mesh_of(config.parallel, 16'384), /*rank=*/0);
+// shoal/plan/rank_plan.h
+void rank_plan(const config::RunConfig& config) {
+  const RankPlan work = plan_of(config, mesh_of(config.parallel, 16'384), /*rank=*/0);
   work.stages[0].groups[0].shard;
 }
 

@@ -208,7 +208,7 @@ TEST(Volume, OfEveryKindIsSeen) {
     compare_case(c, 16, seen);
     kinds.merge(seen.kinds);
   }
-  EXPECT_EQ(kinds.size(), static_cast<size_t>(kNumTraffics));
+  EXPECT_EQ(kinds.size(), static_cast<size_t>(blueprint::kNumTraffics));
 }
 
 // Llama 3 405B on 16,384 ranks, as its makers ran it up to the sharding of the optimizer alone. Figures of a

@@ -14,7 +14,7 @@ inline std::vector<state::PieceSpec> planned_pieces(const config::RunConfig& con
                                                     const plan::Mesh& mesh,
                                                     int rank,
                                                     state::DType dtype) {
-  const plan::RankWork work = plan::work_of(config, mesh, rank);
+  const plan::RankPlan work = plan::plan_of(config, mesh, rank);
   std::vector<state::PieceSpec> pieces;
   for (const plan::Holding& held : plan::written_holdings(config, mesh, rank, work)) {
     for (const char* kind : {"weights.", "mean.", "mean_square."}) {

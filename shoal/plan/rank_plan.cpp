@@ -1,4 +1,4 @@
-#include "shoal/plan/rank_work.h"
+#include "shoal/plan/rank_plan.h"
 
 #include <algorithm>
 
@@ -33,14 +33,14 @@ std::vector<int64_t> rows_of_passes(const config::TrainConfig& train, const Mesh
   return of_each;
 }
 
-std::vector<GroupWork> groups_of(const RunConfig& config, const StageWork& stage, int shards) {
+std::vector<GroupPlan> groups_of(const RunConfig& config, const StagePlan& stage, int shards) {
   std::vector<UnitSize> whole;
   for (const blueprint::UnitBlueprint& unit : blueprint::units_of(config.model, stage.range))
     whole.push_back({unit.kind, unit.layout.elements});
   const bool tied = config.model.tied && stage.range.embedding && stage.range.head;
-  std::vector<GroupWork> groups;
+  std::vector<GroupPlan> groups;
   for (std::vector<size_t>& units : group_units(whole, config.parallel, tied)) {
-    GroupWork group;
+    GroupPlan group;
     int64_t all = 0;
     // With one stage the backward pass begins where the forward pass ended.
     bool stays = false;
@@ -54,35 +54,30 @@ std::vector<GroupWork> groups_of(const RunConfig& config, const StageWork& stage
     group.shard = (all + shards - 1) / shards;
     group.whole = group.shard * shards;
     group.policy = sharding_policy(config, kinds, shards);
-    group.open_between = stays || !group.policy.reshard_after_forward;
+    group.whole_until_backward = stays || !group.policy.reshard_after_forward;
     groups.push_back(std::move(group));
   }
   return groups;
 }
 
-// One rank alone goes back after every forward pass.
-std::vector<Action> alternating(int micro_batches) {
-  std::vector<Action> actions;
-  for (int i = 0; i < micro_batches; ++i) {
-    actions.push_back({.op = Op::kForward, .micro_batch = i});
-    actions.push_back({.op = Op::kBackward, .micro_batch = i});
-  }
-  return actions;
-}
-
 }  // namespace
 
-StageWork stage_work(const RunConfig& config,
+StagePlan stage_plan(const RunConfig& config,
                      const blueprint::UnitRange& range,
                      const blueprint::TensorPlace& place,
                      int shards) {
-  StageWork work{.range = range, .units = blueprint::units_of(config.model, range, place)};
+  StagePlan work{.range = range, .units = blueprint::units_of(config.model, range, place)};
   work.groups = groups_of(config, work, shards);
+  work.group_of.resize(work.units.size());
+  for (size_t group = 0; group < work.groups.size(); ++group) {
+    for (const size_t unit : work.groups[group].units)
+      work.group_of[unit] = static_cast<int32_t>(group);
+  }
   return work;
 }
 
-std::vector<blueprint::FlatPiece> pieces_within(const StageWork& stage,
-                                                const GroupWork& group,
+std::vector<blueprint::FlatPiece> pieces_within(const StagePlan& stage,
+                                                const GroupPlan& group,
                                                 int64_t begin,
                                                 int64_t end) {
   std::vector<blueprint::LaidOut> units;
@@ -90,30 +85,41 @@ std::vector<blueprint::FlatPiece> pieces_within(const StageWork& stage,
   return blueprint::pieces_within(units, begin, end);
 }
 
-RankWork work_of(const RunConfig& config, const Mesh& mesh, int rank) {
+int64_t RankPlan::activation_bytes(int micro_batch) const {
+  const int64_t tokens = rows[static_cast<size_t>(micro_batch)] * config.model.context;
+  return blueprint::largest_share(tokens, tensor_place.ranks) * config.model.width * bytes.compute;
+}
+
+RankPlan plan_of(const RunConfig& config, const Mesh& mesh, int rank) {
   const ParallelConfig& parallel = config.parallel;
   if (parallel.cp > 1)
     throw UsageError(format("parallel.cp is {}: a split sequence is not counted yet", parallel.cp));
-  RankWork work{.rows = rows_of_passes(config.train, mesh, rank),
-                .bytes = blueprint::element_bytes(config.train.precision),
-                .shards = shard_axes(parallel),
-                .replicas = replica_axes(parallel)};
-  const auto micro_batches = static_cast<int>(work.micro_batches());
-  const int place = mesh.position(rank, Axis::kPp);
-  work.actions = parallel.pp == 1 ? alternating(micro_batches)
-                                  : schedule_of(parallel, {.ranks = parallel.pp,
-                                                           .chunks = parallel.chunks,
-                                                           .micro_batches = micro_batches})
-                                        .actions(place);
+  std::vector<int64_t> rows = rows_of_passes(config.train, mesh, rank);
+  Schedule schedule = schedule_of(parallel, {.ranks = parallel.pp,
+                                             .chunks = parallel.chunks,
+                                             .micro_batches = static_cast<int>(rows.size())});
+  RankPlan plan{
+      .config = config,
+      .mesh = mesh,
+      .rank = rank,
+      .schedule = std::move(schedule),
+      .pipeline_rank = mesh.position(rank, Axis::kPp),
+      .tensor_place = {.ranks = parallel.tp, .rank = mesh.position(rank, Axis::kTp)},
+      .rows = std::move(rows),
+      .bytes = blueprint::element_bytes(config.train.precision),
+      .shards = shard_axes(parallel),
+      .replicas = replica_axes(parallel),
+  };
   const std::vector<blueprint::UnitRange> stages =
-      cut_into_stages(config.model.layers, parallel.pp * parallel.chunks);
-  for (int chunk = 0; chunk < parallel.chunks; ++chunk) {
-    const int number = chunk * parallel.pp + place;
-    work.stages.push_back(stage_work(config, stages[static_cast<size_t>(number)],
-                                     {.ranks = parallel.tp, .rank = mesh.position(rank, Axis::kTp)},
-                                     mesh.size(work.shards)));
+      cut_into_stages(config.model.layers, plan.schedule.stages());
+  for (int chunk = 0; chunk < plan.schedule.chunks(); ++chunk) {
+    const int number = plan.schedule.stage_of(plan.pipeline_rank, chunk);
+    plan.stages.push_back(stage_plan(config, stages[static_cast<size_t>(number)], plan.tensor_place,
+                                     plan.ranks(plan.shards)));
   }
-  return work;
+  if (config.optimizer.kind == config::OptimizerKind::kMuon)
+    plan.matrices = matrix_rounds(config, mesh, rank);
+  return plan;
 }
 
 }  // namespace shoal::plan

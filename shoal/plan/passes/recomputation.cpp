@@ -1,0 +1,22 @@
+#include "shoal/plan/passes.h"
+
+namespace shoal::plan {
+
+// Only blocks have much inside; the head has already been backward when its loss is there.
+Program with_recomputation(const RankPlan& plan, const Program& program) {
+  if (plan.config.train.recompute != config::Recompute::kFull) return program;
+  Program result;
+  for (Operation operation : program) {
+    const bool again =
+        computes(operation.kind) && unit_of(plan, operation).kind == config::UnitKind::kBlock;
+    if (again && operation.kind == OpKind::kForward) operation.keeps = false;
+    if (again && operation.kind == OpKind::kBackward) {
+      result.push_back(operation);
+      result.back().kind = OpKind::kRecompute;
+    }
+    result.push_back(operation);
+  }
+  return result;
+}
+
+}  // namespace shoal::plan
