@@ -2,8 +2,6 @@
 
 #include <vector>
 
-#include "shoal/blueprint/activations.h"
-
 namespace shoal::plan {
 namespace {
 
@@ -69,15 +67,11 @@ class Walk {
         backward(operation);
         break;
       case OpKind::kOpenGradients:
-        if (is_divided()) tide_.gradients(whole_gradients(operation));
+        tide_.gradients(whole_gradients(operation));
         break;
-      case OpKind::kExchangeTied: {
-        const int64_t theirs =
-            tied_elements(plan_, unit_of(plan_, operation)) * plan_.bytes.gradient;
-        tide_.gradients(theirs);
-        tide_.gradients(-theirs);
+      case OpKind::kExchangeTied:
+        tide_.for_a_moment(tied_elements(plan_, unit_of(plan_, operation)) * plan_.bytes.gradient);
         break;
-      }
       case OpKind::kReduce:
         tide_.gradients(arriving(operation));
         break;
@@ -122,12 +116,13 @@ class Walk {
                                        plan_.bytes);
   }
 
-  [[nodiscard]] bool is_divided() const { return plan_.ranks(plan_.shards) > 1; }
   [[nodiscard]] int64_t whole_weights(const Operation& operation) const {
     return group_at(plan_, operation).whole * plan_.bytes.compute;
   }
+  // One rank alone computes them where the optimizer reads them.
   [[nodiscard]] int64_t whole_gradients(const Operation& operation) const {
-    return group_at(plan_, operation).whole * plan_.bytes.gradient;
+    const bool divided = plan_.ranks(plan_.shards) > 1;
+    return divided ? group_at(plan_, operation).whole * plan_.bytes.gradient : 0;
   }
   // A shard that is added to what earlier micro-batches left.
   [[nodiscard]] int64_t arriving(const Operation& operation) {

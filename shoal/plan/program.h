@@ -3,7 +3,7 @@
 //
 //   const RankPlan plan = plan_of(config, mesh, /*rank=*/5);
 //   const Program program = training_program(plan);
-//   std::cout << to_text(program, plan);                     // program_text.h
+//   std::cout << to_text(plan, program);                     // program_text.h
 //
 // Where something runs beside the computation there are two operations: one starts it, and one awaits it. What overlaps is
 // therefore visible in the list, and a buffer lives exactly from its start to its release. Small passes make the list one

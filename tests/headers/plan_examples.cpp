@@ -1,3 +1,4 @@
+#include <iostream>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@
 #include "shoal/plan/memory.h"
 #include "shoal/plan/mesh.h"
 #include "shoal/plan/nodes.h"
+#include "shoal/plan/program.h"
+#include "shoal/plan/program_text.h"
 #include "shoal/plan/rank_plan.h"
 #include "shoal/plan/schedule.h"
 #include "shoal/plan/schedule_check.h"
@@ -50,10 +53,17 @@ TEST(HeaderExamples, Nodes) {
   require_inside_nodes(mesh, Axis::kTp, nodes);
 }
 
+// shoal/plan/program.h
+void program(const config::RunConfig& config, const Mesh& mesh) {
+  const RankPlan plan = plan_of(config, mesh, /*rank=*/5);
+  const Program program = training_program(plan);
+  std::cout << to_text(plan, program);
+}
+
 // shoal/plan/rank_plan.h
 void rank_plan(const config::RunConfig& config) {
-  const RankPlan work = plan_of(config, mesh_of(config.parallel, 16'384), /*rank=*/0);
-  work.stages[0].groups[0].shard;
+  const RankPlan plan = plan_of(config, mesh_of(config.parallel, 16'384), /*rank=*/0);
+  plan.stages[0].groups[0].shard;
 }
 
 // shoal/plan/schedule.h

@@ -1,0 +1,34 @@
+#!/bin/bash
+# `shoal plan`: what it prints is what its page shows, and every refusal says why.
+# shellcheck source=tests/e2e/expect.sh
+. "$(dirname "$0")/expect.sh"
+cd "$SHOAL_SOURCE_DIR"
+
+# Every block of the page that begins with the command is a part of the command's output.
+/usr/bin/python3 - "$shoal" docs/parallel/program.md <<'PYTHON' || fail 'docs/parallel/program.md is stale'
+import re, subprocess, sys
+shoal, page = sys.argv[1:]
+blocks = re.findall(r"^```\n\$ shoal (.*)\n((?:.*\n)*?)```$", open(page).read(), re.M)
+for words, shown in blocks:
+    printed = subprocess.run([shoal, *words.split()], capture_output=True, text=True, check=True).stdout
+    if shown not in printed:
+        sys.exit(f"shoal {words} prints\n{printed}")
+sys.exit(0 if len(blocks) >= 5 else "the page has fewer blocks than layouts")
+PYTHON
+
+config=configs/debug_cpu.yaml
+vocabulary='--set model.vocab_size=101'
+expect_exit 2 "$shoal" plan program $config
+expect_text "$scratch/err" 'model.vocab_size is auto'
+# shellcheck disable=SC2086
+expect_exit 2 "$shoal" plan program $config $vocabulary --ranks 2 --rank 2
+expect_text "$scratch/err" 'rank 2 of 2 ranks: the last one is 1'
+# shellcheck disable=SC2086
+expect_exit 2 "$shoal" plan program $config $vocabulary --ranks 5 --set parallel.tp=2
+expect_text "$scratch/err" 'does not divide 5 ranks'
+# shellcheck disable=SC2086
+expect_exit 2 "$shoal" plan program $config $vocabulary --ranks 4 --set parallel.pp=9
+expect_exit 2 "$shoal" plan program nowhere.yaml
+expect_text "$scratch/err" 'nowhere.yaml'
+expect_exit 0 "$shoal" plan --help
+expect_text "$scratch/out" 'shoal plan program'
