@@ -7,7 +7,7 @@
 //   decoder.place(pass);
 //   const at::Tensor scores = decoder.forward(pass);
 //
-// Training drives the units one by one instead (parallel/stage.h). A part of a decoder has the same units
+// Training drives the units one by one instead (parallel/executor.h). A part of a decoder has the same units
 // with the others missing, and their names and weights are the same: a pipeline stage.
 #pragma once
 

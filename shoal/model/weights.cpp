@@ -100,9 +100,9 @@ void Weight::add_gradient_rows(const at::Tensor& indices, const at::Tensor& rows
   sum.index_add_(0, indices, rows.to(sum.scalar_type()));
 }
 
-Weight UnitWeights::named(std::string_view name) {
+size_t UnitWeights::index_of(std::string_view name) const {
   for (size_t i = 0; i < size(); ++i) {
-    if (spec(i).name == name) return {this, i};
+    if (spec(i).name == name) return i;
   }
   throw BugError(format("{} has no weight {}", unit_.name, name));
 }

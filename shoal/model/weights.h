@@ -70,7 +70,8 @@ class UnitWeights {
   [[nodiscard]] const blueprint::UnitBlueprint& blueprint() const { return unit_; }
   [[nodiscard]] const std::string& name() const { return unit_.name; }
   // The weight of this name, which the blueprint has.
-  [[nodiscard]] Weight named(std::string_view name);
+  [[nodiscard]] Weight named(std::string_view name) { return {this, index_of(name)}; }
+  [[nodiscard]] size_t index_of(std::string_view name) const;
 
   // Makes both tensors, whole.
   void materialize(const Materials& materials);

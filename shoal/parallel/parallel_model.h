@@ -19,10 +19,10 @@
 #include "shoal/model/builder.h"
 #include "shoal/model/decoder.h"
 #include "shoal/optim/optimizer.h"
-#include "shoal/parallel/pipeline.h"
+#include "shoal/parallel/executor.h"
 #include "shoal/parallel/ranks.h"
-#include "shoal/parallel/stage.h"
-#include "shoal/plan/stages.h"
+#include "shoal/parallel/step_times.h"
+#include "shoal/plan/program.h"
 
 namespace shoal::parallel {
 
@@ -44,7 +44,8 @@ class ParallelModel {
   // The gradients of a step, and its loss, of all ranks. The passes are this rank's micro-batches, as many
   // as on every other rank, and the same ones on ranks of one pipeline and of one tensor-parallel group;
   // their losses are shares of the step's.
-  at::Tensor forward_backward(std::span<const model::Pass> passes, StepTimes* times = nullptr);
+  at::Tensor forward_backward(std::span<const model::Pass> passes,
+                              OperationListener* listener = nullptr);
 
   // The loss of the passes of all ranks, without gradients.
   at::Tensor evaluate(std::span<const model::Pass> passes);
@@ -57,45 +58,38 @@ class ParallelModel {
 
   // What the optimizer works on, and with whom.
   [[nodiscard]] optim::Trainable trainable() const;
-  // Before weights are set from outside, in the shards of stages()'s groups: nothing is sent of them any more.
+  // Before weights are set from outside, in the shards of groups(): nothing is sent of them any more.
   void settle();
   // The optimizer has changed the weights, or somebody else has.
   void changed();
 
   [[nodiscard]] c10::Device device() const { return materials_.device; }
   // Any part of the decoder: for positions and the config.
-  [[nodiscard]] const model::Decoder& decoder() const { return *decoders_.front(); }
-  [[nodiscard]] const std::vector<std::unique_ptr<Stage>>& stages() const { return stages_; }
+  [[nodiscard]] const model::Decoder& decoder() const { return *stages_.front().decoder; }
+  // All groups of units that this rank has a shard of.
+  [[nodiscard]] std::vector<UnitGroup*> groups() const;
 
  private:
-  void add_stage(const blueprint::UnitRange& stage);
-  void make_pipeline(size_t micro_batches);
-  // One for passes without a backward: any will do.
-  void make_any_pipeline();
-  // What this rank gets from the stage before: room for it.
-  [[nodiscard]] at::Tensor activations_of(const model::Pass& pass) const;
+  void add_stage(const plan::StagePlan& stage);
+  // That of a step with so many micro-batches.
+  const plan::Program& program_of(size_t micro_batches);
+  // What the last unit gives for each pass, on the ranks that have it.
+  std::vector<at::Tensor> results_of(std::span<const model::Pass> passes);
   // What the last unit gives: room for it.
   [[nodiscard]] at::Tensor room_for_result(const model::Pass& pass) const;
-  // Whether both ends of the pipeline have a copy of the embedding's matrix.
-  [[nodiscard]] bool tied_over_stages() const;
-  void complete_gradients_of(model::UnitWeights& unit);
-  [[nodiscard]] bool counts_in_norm(const model::WeightSpec& spec, const Stage& stage) const;
-  at::Tensor forward_backward_here(std::span<const model::Pass> passes, StepTimes* times);
-  at::Tensor sum_of_losses(at::Tensor loss);
+  [[nodiscard]] bool counts_in_norm(const model::WeightSpec& spec, size_t chunk) const;
+  // The losses of this rank's micro-batches, and those of other ranks.
+  at::Tensor sum_of_losses(const std::vector<at::Tensor>& losses);
 
-  const config::RunConfig config_;
   const model::Materials materials_;
   const Ranks& ranks_;
+  plan::RankPlan plan_;
   comm::Group losses_;
   comm::Group norms_;
-  comm::Group pipeline_ranks_;
-  comm::Group tensor_ranks_;
   std::unique_ptr<model::Builder> builder_;
-  std::vector<std::unique_ptr<model::Decoder>> decoders_;  // parts of one, by chunk
-  std::vector<std::unique_ptr<Stage>> stages_;
-  std::unique_ptr<Pipeline>
-      pipeline_;  // with several stages, for as many micro-batches as last time
-  size_t micro_batches_ = 0;
+  std::vector<StageTensors> stages_;
+  plan::Program program_;  // for as many micro-batches as the plan has
+  Executor executor_;
 };
 
 }  // namespace shoal::parallel

@@ -2,27 +2,24 @@
 #pragma once
 
 #include "shoal/core/units.h"
+#include "shoal/parallel/executor.h"
 
 namespace shoal::parallel {
 
-struct StepTimes {
-  double forward = 0;  // seconds
-  double backward = 0;
-};
-
-// Adds the time it lives to a figure, if there is one.
-class Timed {
+// Seconds of forward and backward passes, with what they gather and reduce, and without waiting for other stages.
+class StepTimes final : public OperationListener {
  public:
-  explicit Timed(double* sum) : sum_(sum) {}
-  Timed(const Timed&) = delete;
-  Timed& operator=(const Timed&) = delete;
-  ~Timed() {
-    if (sum_ != nullptr) *sum_ += seconds_since(began_);
+  void before(const plan::Operation& /*operation*/) override { began_ = Clock::now(); }
+  void after(const plan::Operation& operation) override {
+    if (plan::is_transfer(operation.kind)) return;
+    (operation.pass == plan::Op::kForward ? forward : backward) += seconds_since(began_);
   }
 
+  double forward = 0;
+  double backward = 0;
+
  private:
-  double* sum_;
-  Clock::time_point began_ = Clock::now();
+  Clock::time_point began_;
 };
 
 }  // namespace shoal::parallel

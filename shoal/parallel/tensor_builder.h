@@ -4,7 +4,7 @@
 //   comm::Group tp = ranks.along(plan::Axis::kTp);
 //   TensorBuilder builder(tp, {.seed = 1});                           // on each rank
 //   model::Decoder decoder(config.model, builder);                    // the same decoder everywhere
-//   ...                                                               // a step: stage.h
+//   ...                                                               // a step: executor.h
 //   for (const auto& unit : decoder.units()) sum_partial_gradients(unit->weights(), tp);
 //
 // A batch is a list of B * T rows of D features. Two ranks, from left to right; time goes down:

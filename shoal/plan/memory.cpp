@@ -1,7 +1,5 @@
 #include "shoal/plan/memory.h"
 
-#include <vector>
-
 namespace shoal::plan {
 namespace {
 
@@ -34,9 +32,7 @@ class Tide {
 // Walks a program with numbers.
 class Walk {
  public:
-  explicit Walk(const RankPlan& plan) : plan_(plan) {
-    for (const StagePlan& stage : plan.stages) reduced_.emplace_back(stage.groups.size(), false);
-  }
+  explicit Walk(const RankPlan& plan) : plan_(plan) {}
 
   void step(const Operation& operation) {
     const int64_t sent = plan_.activation_bytes(operation.micro_batch);
@@ -77,7 +73,6 @@ class Walk {
         break;
       case OpKind::kAwaitReduce:
         tide_.gradients(-arriving(operation) - whole_gradients(operation));
-        reduced(operation) = true;
         break;
       default:
         break;
@@ -89,7 +84,7 @@ class Walk {
  private:
   void forward(const Operation& operation) {
     const UnitActivations unit =
-        operation.keeps ? activations_of(operation) : kept_nothing(operation);
+        operation.keeps == Keeps::kAll ? activations_of(operation) : kept_nothing(operation);
     tide_.activations(unit.output + unit.inside);
     tide_.for_a_moment(unit.forward);
   }
@@ -125,16 +120,11 @@ class Walk {
     return divided ? group_at(plan_, operation).whole * plan_.bytes.gradient : 0;
   }
   // A shard that is added to what earlier micro-batches left.
-  [[nodiscard]] int64_t arriving(const Operation& operation) {
-    return reduced(operation) ? group_at(plan_, operation).shard * plan_.bytes.gradient : 0;
+  [[nodiscard]] int64_t arriving(const Operation& operation) const {
+    return operation.adds ? group_at(plan_, operation).shard * plan_.bytes.gradient : 0;
   }
-  std::vector<bool>::reference reduced(const Operation& operation) {
-    return reduced_[static_cast<size_t>(operation.chunk)][static_cast<size_t>(operation.index)];
-  }
-
   const RankPlan& plan_;
   Tide tide_;
-  std::vector<std::vector<bool>> reduced_;  // groups that hold the sum of earlier micro-batches
 };
 
 }  // namespace

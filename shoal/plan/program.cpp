@@ -54,7 +54,7 @@ Program forward_program(const RankPlan& plan, int micro_batches) {
       actions.push_back({.op = Op::kForward, .micro_batch = i, .chunk = chunk});
   }
   Program program = with_units(plan, actions);
-  for (Operation& operation : program) operation.keeps = false;
+  for (Operation& operation : program) operation.keeps = Keeps::kNothing;
   program = with_transfers_at_once(plan, program);
   program = with_gathers(plan, program);
   program = with_prefetch(plan, program);

@@ -48,12 +48,16 @@ constexpr int kNumOpKinds = 22;
 
 std::string_view name_of(OpKind kind);  // "gather", "await gather", ...
 
+// What a forward pass leaves for the backward pass.
+enum class Keeps : uint8_t { kAll, kInput, kNothing };
+
 struct Operation {
   OpKind kind = OpKind::kForward;
   Op pass = Op::kForward;  // of a receive or send: activations, or gradients
-  bool keeps = true;       // of a forward: what the backward pass needs, and not only its input
-  int16_t chunk = 0;       // which of the rank's stages
-  int32_t index = 0;       // of the unit or the group of units in the stage, or of the round
+  Keeps keeps = Keeps::kAll;
+  bool adds = false;  // of a reduction: to what earlier micro-batches left
+  int16_t chunk = 0;  // which of the rank's stages
+  int32_t index = 0;  // of the unit or the group of units in the stage, or of the round
   int32_t micro_batch = 0;
   int32_t peer = 0;  // in the pipeline
 
@@ -65,6 +69,11 @@ using Program = std::vector<Operation>;
 // Forward, recompute or backward: `index` is that of a unit.
 constexpr bool computes(OpKind kind) {
   return kind == OpKind::kForward || kind == OpKind::kRecompute || kind == OpKind::kBackward;
+}
+// From stage to stage.
+constexpr bool is_transfer(OpKind kind) {
+  return kind == OpKind::kReceive || kind == OpKind::kAwaitReceive || kind == OpKind::kSend ||
+         kind == OpKind::kAwaitSend;
 }
 // The unit of an operation that computes, and its group.
 inline const blueprint::UnitBlueprint& unit_of(const RankPlan& plan, const Operation& operation) {

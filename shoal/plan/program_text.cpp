@@ -59,18 +59,6 @@ std::string subject_of(const RankPlan& plan, const Operation& operation) {
   }
 }
 
-bool has_micro_batch(OpKind kind) {
-  switch (kind) {
-    case OpKind::kReceive:
-    case OpKind::kAwaitReceive:
-    case OpKind::kSend:
-    case OpKind::kAwaitSend:
-      return true;
-    default:
-      return computes(kind);
-  }
-}
-
 // What is sent on the way, without what a unit sends inside.
 std::string traffic_of(const RankPlan& plan, const Operation& operation) {
   if (computes(operation.kind)) return "";
@@ -123,14 +111,16 @@ std::string to_text(const RankPlan& plan, const Program& program) {
   std::string text;
   for (size_t i = 0; i < program.size(); ++i) {
     const Operation& operation = program[i];
-    std::string line = format(
-        "{:>6}  {:<17} {:<22} {:<7} {:<27}{}", i, name_of(operation.kind),
-        subject_of(plan, operation),
-        has_micro_batch(operation.kind) ? format("mb {}", operation.micro_batch) : std::string(),
-        traffic_of(plan, operation), partner_of(plan, operation));
+    std::string line = format("{:>6}  {:<17} {:<22} {:<7} {:<27}{}", i, name_of(operation.kind),
+                              subject_of(plan, operation),
+                              computes(operation.kind) || is_transfer(operation.kind)
+                                  ? format("mb {}", operation.micro_batch)
+                                  : std::string(),
+                              traffic_of(plan, operation), partner_of(plan, operation));
     if (await_of(operation.kind))
       line += awaited[i] ? format("  until {}", *awaited[i]) : "  until the next step";
-    if (operation.kind == OpKind::kForward && !operation.keeps) line += "keeps its input";
+    if (operation.kind == OpKind::kForward && operation.keeps == Keeps::kInput)
+      line += "keeps its input";
     text += without_blanks_behind(line) + "\n";
   }
   return text;

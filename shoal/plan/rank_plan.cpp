@@ -95,7 +95,7 @@ RankPlan plan_of(const RunConfig& config, const Mesh& mesh, int rank) {
   if (parallel.cp > 1)
     throw UsageError(format("parallel.cp is {}: a split sequence is not counted yet", parallel.cp));
   std::vector<int64_t> rows = rows_of_passes(config.train, mesh, rank);
-  Schedule schedule = schedule_of(parallel, {.ranks = parallel.pp,
+  Schedule schedule = schedule_of(parallel, {.ranks = mesh.size(Axis::kPp),
                                              .chunks = parallel.chunks,
                                              .micro_batches = static_cast<int>(rows.size())});
   RankPlan plan{
@@ -104,7 +104,7 @@ RankPlan plan_of(const RunConfig& config, const Mesh& mesh, int rank) {
       .rank = rank,
       .schedule = std::move(schedule),
       .pipeline_rank = mesh.position(rank, Axis::kPp),
-      .tensor_place = {.ranks = parallel.tp, .rank = mesh.position(rank, Axis::kTp)},
+      .tensor_place = {.ranks = mesh.size(Axis::kTp), .rank = mesh.position(rank, Axis::kTp)},
       .rows = std::move(rows),
       .bytes = blueprint::element_bytes(config.train.precision),
       .shards = shard_axes(parallel),

@@ -222,7 +222,7 @@ metrics::Record Trainer::record_of(const StepFigures& figures) {
 
 // Again now and then: others may have had the machine the first time.
 void Trainer::measure_peak() {
-  const at::ScalarType type = model_->stages().front()->groups().front()->shard().scalar_type();
+  const at::ScalarType type = model_->groups().front()->shard().scalar_type();
   peak_ = std::max(peak_, measured_peak(type, device_));
 }
 

@@ -55,7 +55,7 @@ class Reference {
                    const model::UnitWeights& unit,
                    const Side& side,
                    What what) {
-    for (const auto& group : side.model().stages().front()->groups()) {
+    for (const parallel::UnitGroup* group : side.model().groups()) {
       const at::Tensor& from = what == What::kGradient ? group->shard_gradient() : group->shard();
       for (const parallel::Piece& piece : group->pieces()) {
         for (size_t i = 0; i < unit.size(); ++i) {
@@ -76,11 +76,9 @@ class Reference {
 class Pieces {
  public:
   explicit Pieces(const ParallelModel& model) {
-    for (const auto& stage : model.stages()) {
-      for (const auto& group : stage->groups()) {
-        for (const parallel::Piece& piece : group->pieces())
-          pieces_.emplace(piece.weight->name, Held{piece, group.get()});
-      }
+    for (const parallel::UnitGroup* group : model.groups()) {
+      for (const parallel::Piece& piece : group->pieces())
+        pieces_.emplace(piece.weight->name, Held{piece, group});
     }
   }
 

@@ -37,6 +37,18 @@ void parallel_model(const config::RunConfig& config,
   model.changed();
 }
 
+// shoal/parallel/executor.h
+void executor(const plan::RankPlan& plan,
+              const std::vector<StageTensors>& stages,
+              const StepGroups& groups,
+              const model::Materials& materials,
+              const std::vector<model::Pass>& passes,
+              OperationListener* listener) {
+  Executor executor(plan, stages, groups, materials);
+  const std::vector<at::Tensor> losses =
+      executor.run(plan::training_program(plan), passes, listener);
+}
+
 // shoal/parallel/ranks.h
 void ranks(comm::World& world, const config::RunConfig& config, const at::Tensor& sum) {
   Ranks ranks(world, config);

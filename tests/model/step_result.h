@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "shoal/parallel/stage.h"
+#include <torch/csrc/autograd/autograd.h>
+
+#include "shoal/model/decoder.h"
 
 #include "tests/model/golden_models.h"
 #include "tests/support/random_tensors.h"
@@ -32,14 +34,26 @@ inline std::map<std::string, at::Tensor> gradients_of(const model::Decoder& deco
 inline at::Tensor forward_backward(const model::Decoder& decoder,
                                    const std::vector<model::Pass>& passes,
                                    config::Recompute recompute) {
-  for (const auto& unit : decoder.units()) unit->weights().open_gradients();
+  const auto units = decoder.units();
+  for (const auto& unit : units) unit->weights().open_gradients();
   at::Tensor sum;
   for (const model::Pass& pass : passes) {
-    parallel::Stage stage(decoder, {}, {}, {.recompute = recompute});
-    parallel::Stage::Kept kept;
-    const at::Tensor loss = stage.forward({}, pass, kept);
-    stage.backward(kept, {}, /*last_micro_batch=*/true);
-    sum = sum.defined() ? sum + loss : loss;
+    std::vector<at::Tensor> in;
+    std::vector<at::Tensor> out;
+    for (const auto& unit : units) {
+      in.push_back((out.empty() ? at::empty({0}) : out.back().detach()).requires_grad_(true));
+      const bool again =
+          recompute == config::Recompute::kFull && unit->kind() == config::UnitKind::kBlock;
+      const at::AutoGradMode recording(!again);
+      out.push_back(unit->forward(in.back(), pass));
+    }
+    sum = sum.defined() ? sum + out.back().detach() : out.back().detach();
+    at::Tensor gradient = at::ones_like(out.back());
+    for (size_t i = units.size(); i-- > 0;) {
+      if (!out[i].requires_grad()) out[i] = units[i]->forward(in[i], pass);
+      torch::autograd::backward({out[i]}, {gradient});
+      gradient = in[i].grad();
+    }
   }
   return sum;
 }

@@ -9,10 +9,10 @@
 #include <gtest/gtest.h>
 
 #include "shoal/comm/world.h"
+#include "shoal/config/load.h"
 #include "shoal/core/units.h"
-#include "shoal/parallel/pipeline.h"
+#include "shoal/parallel/parallel_model.h"
 #include "shoal/plan/schedule_simulation.h"
-#include "shoal/plan/stages.h"
 
 #include "tests/support/random_tensors.h"
 #include "tests/support/run_ranks.h"
@@ -29,44 +29,43 @@ constexpr int kRounds = 5;
 constexpr double kForward = 0.04;
 constexpr double kBackward = 0.08;
 
-// Rests until its time is over, as if it had computed all along.
-class PaddedStage final : public Stage {
+// Rests behind the last unit of an action until its time is over, as if it had computed all along.
+class Padding final : public OperationListener {
  public:
-  PaddedStage(const model::Decoder& decoder, int chunks)
-      : Stage(decoder, {}, {}, {.backward_follows = false}), chunks_(chunks) {}
+  explicit Padding(const plan::RankPlan& plan) : plan_(plan) {}
 
-  at::Tensor forward(const at::Tensor& x, const model::Pass& pass, Kept& kept) override {
-    const auto end = end_of(kForward);
-    at::Tensor y = Stage::forward(x, pass, kept);
-    std::this_thread::sleep_until(end);
-    return y;
+  void before(const plan::Operation& operation) override {
+    if (is_at(operation, /*first=*/true)) began_ = Clock::now();
   }
 
-  at::Tensor backward(Kept& kept, const at::Tensor& gradient, bool last_micro_batch) override {
-    const auto end = end_of(kBackward);
-    at::Tensor dx = Stage::backward(kept, gradient, last_micro_batch);
-    std::this_thread::sleep_until(end);
-    return dx;
+  void after(const plan::Operation& operation) override {
+    if (!is_at(operation, /*first=*/false)) return;
+    const double seconds = operation.pass == plan::Op::kForward ? kForward : kBackward;
+    std::this_thread::sleep_until(
+        began_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
+                     seconds / static_cast<double>(plan_.stages.size()))));
   }
 
  private:
-  [[nodiscard]] Clock::time_point end_of(double seconds) const {
-    return Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                              std::chrono::duration<double>(seconds / chunks_));
+  // Whether it is the first, or the last, unit of its action that is computed.
+  [[nodiscard]] bool is_at(const plan::Operation& operation, bool first) const {
+    if (!plan::computes(operation.kind)) return false;
+    const bool forward = operation.pass == plan::Op::kForward;
+    const size_t last = plan_.stage(operation.chunk).units.size() - 1;
+    return static_cast<size_t>(operation.index) == (forward == first ? 0 : last);
   }
 
-  int chunks_;
+  const plan::RankPlan& plan_;
+  Clock::time_point began_;
 };
 
-config::ModelConfig tiny_model() {
-  config::ModelConfig config;
-  config.layers = 9;
-  config.width = 12;
-  config.heads = 3;
-  config.context = 5;
-  config.vocab_size = 17;
-  config.tied = false;
-  return config;
+config::RunConfig tiny_run(const char* schedule, int chunks) {
+  return config::load_or_throw(
+      {.sets = {"model.layers=9", "model.width=12", "model.heads=3", "model.context=5",
+                "model.vocab_size=17", "model.tied=false", format("parallel.pp={}", kRanks),
+                format("parallel.schedule={}", schedule), format("parallel.chunks={}", chunks),
+                format("train.batch={}", kMicroBatches), "train.micro_batch=1"},
+       .world = config::World{.ranks = kRanks}});
 }
 
 double seconds(Clock::time_point time) {
@@ -74,44 +73,30 @@ double seconds(Clock::time_point time) {
 }
 
 // Seconds from the first rank's start to the last rank's end.
-double time_of_step(Pipeline& pipeline, std::span<const model::Pass> passes, comm::World& world) {
+double time_of_step(ParallelModel& model,
+                    std::span<const model::Pass> passes,
+                    Padding& padding,
+                    comm::World& world) {
   world.control().barrier("start of a step");
   const double began = seconds(Clock::now());
-  pipeline.forward_backward(passes, nullptr);
+  model.forward_backward(passes, &padding);
   const at::Tensor times = at::tensor({-began, seconds(Clock::now())}, at::kDouble);
   world.control().all_reduce(times, comm::Reduce::kMax, "ends of a step");
   return times[1].item<double>() + times[0].item<double>();
 }
 
-double shortest_time_on_ranks(const plan::Schedule& schedule, comm::World& world) {
-  const config::ModelConfig config = tiny_model();
-  model::PlainBuilder builder({});
-  std::vector<std::unique_ptr<model::Decoder>> decoders;
-  std::vector<std::unique_ptr<PaddedStage>> stages;
-  std::vector<Stage*> pointers;
-  const std::vector<blueprint::UnitRange> cut =
-      plan::cut_into_stages(config.layers, schedule.stages());
-  for (int chunk = 0; chunk < schedule.chunks(); ++chunk) {
-    const auto stage = static_cast<size_t>(schedule.stage_of(world.rank(), chunk));
-    decoders.push_back(std::make_unique<model::Decoder>(config, builder, cut[stage]));
-    decoders.back()->materialize({});
-    stages.push_back(std::make_unique<PaddedStage>(*decoders.back(), schedule.chunks()));
-    pointers.push_back(stages.back().get());
-  }
+double shortest_time_on_ranks(const config::RunConfig& config, comm::World& world) {
+  const Ranks ranks(world, config);
+  ParallelModel model(config, ranks, {});
+  const plan::RankPlan plan = plan::plan_of(config, ranks.mesh(), ranks.rank());
+  Padding padding(plan);
   model::Pass pass{.tokens = tests::random_classes("tokens", {1, 5}, 17)};
   pass.targets = {.classes = tests::random_classes("targets", {5}, 17)};
-  decoders.front()->place(pass);
+  model.decoder().place(pass);
   const std::vector<model::Pass> passes(kMicroBatches, pass);
-  Pipeline pipeline(world.group("pp", {0, 1, 2, 3}), schedule, pointers, [&](const model::Pass&) {
-    return at::empty({1, 5, config.width}, at::kFloat);
-  });
   std::vector<double> times;
-  for (int round = 0; round <= kRounds; ++round) {
-    for (const auto& decoder : decoders) {
-      for (const auto& unit : decoder->units()) unit->weights().open_gradients();
-    }
-    times.push_back(time_of_step(pipeline, passes, world));
-  }
+  for (int round = 0; round <= kRounds; ++round)
+    times.push_back(time_of_step(model, passes, padding, world));
   // Others may have had the machine in between; connections are made in the first.
   return *std::min_element(times.begin() + 1, times.end());
 }
@@ -129,7 +114,7 @@ TEST(Bubble, IsAsLongAsTheSimulatorSays) {
               name, {.ranks = kRanks, .chunks = chunks, .micro_batches = kMicroBatches});
           const plan::Simulation expected = simulate(
               schedule, even_times(schedule, {.forward = kForward, .backward = kBackward}));
-          const double found = shortest_time_on_ranks(schedule, *world);
+          const double found = shortest_time_on_ranks(tiny_run(name, chunks), *world);
           const double busy = kMicroBatches * (kForward + kBackward);
           const double bubble = 1 - busy / found;
           if (me.rank == 0)

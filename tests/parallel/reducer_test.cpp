@@ -70,13 +70,13 @@ TEST(NoShard, AddsUpWhatPytorchsReducerAverages) {
       model::UnitWeights unit(
           blueprint::unit_of(config::UnitKind::kBlock, "unit", std::move(weights)));
       const DataRanks ranks{world->group("alone", {me.rank}), world->group("copies", {0, 1})};
-      UnitGroup group({&unit}, ranks, {.keep_weights = true, .keep_gradients = true},
+      UnitGroup group({&unit}, ranks, /*keep_weights=*/true,
                       {.dtype = at::kDouble, .gradient_dtype = at::kDouble});
       group.open_gradients();
       for (size_t i = 0; i < kShapes.size(); ++i)
         model::Weight(&unit, i).add_gradient(gradient_of(i, me.rank));
-      group.reduce(/*last_micro_batch=*/true, [](model::UnitWeights&) {});
-      group.complete();
+      group.start_replicas();
+      group.await_replicas();
       const std::vector<at::Tensor> found = unit.views_of(group.shard_gradient());
       for (size_t i = 0; i < kShapes.size(); ++i)
         EXPECT_TRUE(found[i].div(2).equal(expected[i])) << i;

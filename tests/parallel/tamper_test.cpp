@@ -55,9 +55,7 @@ void on_two_ranks(const std::function<void(comm::World&)>& body) {
 
 template <class Visit>
 void for_each_group(const parallel::ParallelModel& model, Visit&& visit) {
-  for (const auto& stage : model.stages()) {
-    for (const auto& group : stage->groups()) visit(*group);
-  }
+  for (const parallel::UnitGroup* group : model.groups()) visit(*group);
 }
 
 const parallel::UnitGroup& group_named(const parallel::ParallelModel& model,

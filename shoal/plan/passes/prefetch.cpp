@@ -10,7 +10,7 @@ constexpr size_t kNoGather = SIZE_MAX;
 
 // The first use of a group of units in an action.
 struct Visit {
-  size_t use = 0;         // in the program
+  size_t use = 0;             // in the program
   size_t gather = kNoGather;  // in the program, if it is gathered for this use
 };
 

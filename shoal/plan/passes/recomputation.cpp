@@ -9,7 +9,7 @@ Program with_recomputation(const RankPlan& plan, const Program& program) {
   for (Operation operation : program) {
     const bool again =
         computes(operation.kind) && unit_of(plan, operation).kind == config::UnitKind::kBlock;
-    if (again && operation.kind == OpKind::kForward) operation.keeps = false;
+    if (again && operation.kind == OpKind::kForward) operation.keeps = Keeps::kInput;
     if (again && operation.kind == OpKind::kBackward) {
       result.push_back(operation);
       result.back().kind = OpKind::kRecompute;

@@ -44,7 +44,8 @@ class StageGradients {
   struct State {
     bool open = false;
     bool reducing = false;
-    bool last = false;  // the reduction is that of the last micro-batch
+    bool last = false;     // the reduction is that of the last micro-batch
+    bool reduced = false;  // there is a sum of earlier micro-batches
     bool reducing_replicas = false;
     int32_t micro_batch = 0;
   };
@@ -71,6 +72,7 @@ class StageGradients {
         result.push_back(about(OpKind::kExchangeTied, static_cast<int32_t>(unit), micro_batch));
     }
     result.push_back(about(OpKind::kReduce, group, micro_batch));
+    result.back().adds = at(group).reduced;
     at(group).reducing = true;
     at(group).last = last;
     at(group).micro_batch = micro_batch;
@@ -81,7 +83,9 @@ class StageGradients {
     State& state = at(group);
     if (!state.reducing) return;
     result.push_back(about(OpKind::kAwaitReduce, group, state.micro_batch));
+    result.back().adds = state.reduced;
     state.reducing = state.open = false;
+    state.reduced = true;
     if (!state.last) return;
     result.push_back(about(OpKind::kReduceReplicas, group, state.micro_batch));
     state.reducing_replicas = true;

@@ -1,0 +1,106 @@
+// executor.h -- runs a program with tensors: a loop over its operations, which decides nothing.
+//
+//   Executor executor(plan, stages, groups, materials);
+//   const std::vector<at::Tensor> losses = executor.run(plan::training_program(plan), passes, listener);
+//
+// Each unit is an island of autograd: nothing holds a weight between its forward and its backward pass.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "shoal/comm/group.h"
+#include "shoal/model/decoder.h"
+#include "shoal/parallel/unit_group.h"
+#include "shoal/plan/program.h"
+
+namespace shoal::parallel {
+
+// Hears of every operation, on the thread that runs it: for times, and for traces.
+class OperationListener {
+ public:
+  virtual ~OperationListener() = default;
+  virtual void before(const plan::Operation& operation) = 0;
+  virtual void after(const plan::Operation& operation) = 0;
+};
+
+// A stage of this rank.
+struct StageTensors {
+  std::unique_ptr<model::Decoder> decoder;
+  std::vector<std::unique_ptr<UnitGroup>> groups;
+};
+
+// The ranks that operations are done among.
+struct StepGroups {
+  comm::Group pipeline;
+  comm::Group tensor;
+};
+
+class Executor {
+ public:
+  // The stages are this rank's, by chunk. `stages` and `plan` outlive the executor.
+  Executor(const plan::RankPlan& plan,
+           const std::vector<StageTensors>& stages,
+           StepGroups groups,
+           const model::Materials& materials);
+  ~Executor();
+
+  // The results of the last unit by micro-batch, which are losses or logits; undefined on ranks that do not have it. A program
+  // ends where the optimizer begins: what follows is left out.
+  std::vector<at::Tensor> run(const plan::Program& program,
+                              std::span<const model::Pass> passes,
+                              OperationListener* listener = nullptr);
+
+ private:
+  using Operation = plan::Operation;
+
+  // A micro-batch in a stage, between its passes.
+  struct InFlight {
+    at::Tensor x;                 // what the last unit gave, or the stage before
+    at::Tensor gradient;          // of it, likewise from behind
+    std::vector<at::Tensor> in;   // by unit: the beginning of its island
+    std::vector<at::Tensor> out;  // and its end
+  };
+  struct Incoming {
+    at::Tensor tensor;
+    comm::Pending pending;
+  };
+  struct Sent {
+    at::Tensor tensor;
+    comm::Pending pending;
+  };
+  using Key = std::tuple<plan::Op, int, int>;  // chunk, micro-batch
+
+  void step(const Operation& operation);
+  void forward(const Operation& operation);
+  void recompute(const Operation& operation);
+  void backward(const Operation& operation);
+  void receive(const Operation& operation);
+  void await_receive(const Operation& operation);
+  void send(const Operation& operation);
+  void exchange_tied(const Operation& operation);
+
+  [[nodiscard]] model::Unit& unit(const Operation& operation) const;
+  [[nodiscard]] UnitGroup& group(const Operation& operation) const;
+  [[nodiscard]] const model::Pass& pass(const Operation& operation) const;
+  InFlight& in_flight(const Operation& operation);
+  // What goes from stage to stage for a micro-batch: to be filled.
+  [[nodiscard]] at::Tensor room_for(const model::Pass& pass) const;
+  // The same on both sides of a transfer, and another for others that are on their way.
+  [[nodiscard]] int tag_of(const Operation& operation, int receiving_stage) const;
+
+  const plan::RankPlan& plan_;
+  const std::vector<StageTensors>& stages_;
+  StepGroups groups_;
+  model::Materials materials_;
+  std::span<const model::Pass> passes_;
+  std::map<Key, InFlight> in_flight_;  // all of forward
+  std::map<Key, Incoming> incoming_;
+  std::map<Key, Sent> sent_;
+  std::vector<at::Tensor> results_;
+};
+
+}  // namespace shoal::parallel
