@@ -137,6 +137,7 @@ class Errors {
     squares.one_rank += (one_rank - exact).square().sum().item<double>();
     squares.exact += exact.square().sum().item<double>();
     squares.elements += static_cast<double>(exact.numel());
+    squares.of_step = exact.numel();
   }
   // Elements of the layout are on some ranks, as often as it likes.
   void add_layout(Distance TensorDifference::*of, const std::string& name, const at::Tensor& by) {
@@ -160,7 +161,8 @@ class Errors {
       (key.second ? tensor.weight_error : tensor.gradient_error) = {
           .one_rank = std::sqrt(squares.one_rank / squares.elements),
           .layout = std::sqrt(layout / *next++),
-          .size = std::sqrt(squares.exact / squares.elements)};
+          .size = std::sqrt(squares.exact / squares.elements),
+          .elements = squares.of_step};
     }
   }
 
@@ -168,7 +170,8 @@ class Errors {
   struct Squares {
     double one_rank = 0;
     double exact = 0;
-    double elements = 0;
+    double elements = 0;  // of all steps
+    int64_t of_step = 0;
     double layout = 0;
     double held = 0;  // of the layout's elements on this rank
   };

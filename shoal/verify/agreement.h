@@ -29,6 +29,7 @@ struct Distance {
   double one_rank = 0;
   double layout = 0;
   double size = 0;  // of what it is in fp64
+  int64_t elements = 0;
 };
 
 struct TensorDifference {

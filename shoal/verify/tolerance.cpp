@@ -65,8 +65,12 @@ Tolerance tolerance_of(const config::RunConfig& config, const Agreement& found) 
                   "they are less; of weights 2e-10 lr x steps where that is more"};
     case config::Precision::kFp32:
       return relative_to(kFp32, found);
-    case config::Precision::kBf16:
-      return relative_to(kBf16, found);
+    case config::Precision::kBf16: {
+      Tolerance allowed = relative_to(kBf16, found);
+      if (config.optimizer.kind != config::OptimizerKind::kSgd)
+        allowed.way_of_one_element = 2 * found.lr;
+      return allowed;
+    }
     case config::Precision::kTf32:
     case config::Precision::kFp16:
       break;
@@ -80,7 +84,9 @@ double allowed_gradient_error(const Tolerance& allowed, const Distance& distance
 }
 
 double allowed_weight_error(const Tolerance& allowed, const Distance& distance) {
-  return allowed_error(allowed, distance, allowed.least_weight);
+  const auto elements = static_cast<double>(std::max<int64_t>(distance.elements, 1));
+  return allowed_error(allowed, distance, allowed.least_weight) +
+         allowed.way_of_one_element / std::sqrt(elements);
 }
 
 std::vector<std::string> outside(const Agreement& found, const Tolerance& allowed) {
