@@ -105,6 +105,7 @@ std::vector<Volume> volume_of(const RankPlan& plan, const Program& program) {
     }
   }
   std::vector<Volume> result;
+  result.reserve(volumes.size());
   for (const auto& [key, volume] : volumes) result.push_back(volume);
   return result;
 }

@@ -17,7 +17,8 @@ using Sets = std::vector<std::string>;
 std::string word_of(const Operation& operation) {
   switch (operation.kind) {
     case OpKind::kForward:
-      return format("F{}.{}{}", operation.index, operation.micro_batch, operation.keeps == Keeps::kAll ? "" : "-");
+      return format("F{}.{}{}", operation.index, operation.micro_batch,
+                    operation.keeps == Keeps::kAll ? "" : "-");
     case OpKind::kRecompute:
       return format("R{}.{}", operation.index, operation.micro_batch);
     case OpKind::kBackward:
