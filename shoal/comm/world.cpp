@@ -249,6 +249,7 @@ std::vector<std::string> World::hosts() {
 void World::leave() {
   control().barrier("leaving");
   parts_->reusable.clear();
+  parts_->roll_call.reset();  // it has the store
   parts_->control.reset();
   parts_->data.reset();
   parts_->control_transport.reset();

@@ -15,6 +15,7 @@ verify() { "$shoal" verify "$scratch/small.yaml" "$@"; }
 # It starts the ranks itself.
 expect_exit 0 verify --layout tp=3,pp=2
 expect_text "$scratch/out" '^  layout +pp 2 x .* x tp 3 = 6 ranks, full_shard, 1f1b$'
+refuse_text "$scratch/err" 'still use its store'  # rank 0 would wait for them
 expect_text "$scratch/out" '^  initial weights +equal to the bit$'
 expect_text "$scratch/out" '^blocks.2.mlp.down.weight +[0-9.]+e-1[0-9] +[0-9.]+e-1[0-9] '
 [[ $(tail -n 1 "$scratch/out") =~ ^max\ difference\ [0-9.]+e-1[0-9]$ ]] || fail "last line: $(tail -n 1 "$scratch/out")"
