@@ -12,6 +12,7 @@
 #include "shoal/core/limits.h"
 #include "shoal/plan/composition.h"
 #include "shoal/plan/layout.h"
+#include "shoal/plan/program_check.h"
 #include "shoal/verify/agreement.h"
 #include "shoal/verify/random_case.h"
 #include "shoal/verify/tolerance.h"
@@ -73,6 +74,7 @@ int launch_verification(const VerifyWords& words,
   const config::RunConfig config = verify::compared(config::load_or_throw(
       {.file = words.file, .sets = sets_of(words), .world = config::World{ranks, ranks}}));
   plan::require_layout(config, ranks);
+  plan::require_proven(config, ranks);
   cluster::LaunchRequest request{
       .command = {std::filesystem::read_symlink("/proc/self/exe").string(), "verify"},
       .ranks = ranks};

@@ -38,44 +38,32 @@ class Walk {
     const int64_t sent = plan_.activation_bytes(operation.micro_batch);
     switch (operation.kind) {
       case OpKind::kGather:
-        if (!group_at(plan_, operation).policy.keep_weights)
-          tide_.weights(whole_weights(operation));
-        break;
+        return tide_.weights(is_kept(operation) ? 0 : whole_weights(operation));
       case OpKind::kRelease:
-        tide_.weights(-whole_weights(operation));
-        break;
+        return tide_.weights(-whole_weights(operation));
       case OpKind::kReceive:
-        tide_.activations(sent);
-        break;
+        return tide_.activations(sent);
       case OpKind::kSend:  // activations are there anyway, for the backward pass
-        if (operation.pass == Op::kBackward) tide_.activations(sent);
-        break;
+        return tide_.activations(operation.pass == Op::kBackward ? sent : 0);
       case OpKind::kAwaitSend:
-        if (operation.pass == Op::kBackward) tide_.activations(-sent);
-        break;
+        return tide_.activations(operation.pass == Op::kBackward ? -sent : 0);
       case OpKind::kForward:
-        forward(operation);
-        break;
+        return forward(operation);
       case OpKind::kRecompute:
-        tide_.activations(activations_of(operation).inside);
-        break;
+        return tide_.activations(activations_of(operation).inside);
       case OpKind::kBackward:
-        backward(operation);
-        break;
+        return backward(operation);
       case OpKind::kOpenGradients:
-        tide_.gradients(whole_gradients(operation));
-        break;
+        return tide_.gradients(whole_gradients(operation));
       case OpKind::kExchangeTied:
-        tide_.for_a_moment(tied_elements(plan_, unit_of(plan_, operation)) * plan_.bytes.gradient);
-        break;
+        return tide_.for_a_moment(tied_elements(plan_, unit_of(plan_, operation)) *
+                                  plan_.bytes.gradient);
       case OpKind::kReduce:
-        tide_.gradients(arriving(operation));
-        break;
+        return tide_.gradients(arriving(operation));
       case OpKind::kAwaitReduce:
-        tide_.gradients(-arriving(operation) - whole_gradients(operation));
-        break;
+        return tide_.gradients(-arriving(operation) - whole_gradients(operation));
       default:
-        break;
+        return;
     }
   }
 
@@ -111,6 +99,9 @@ class Walk {
                                        plan_.bytes);
   }
 
+  [[nodiscard]] bool is_kept(const Operation& operation) const {
+    return group_at(plan_, operation).policy.keep_weights;
+  }
   [[nodiscard]] int64_t whole_weights(const Operation& operation) const {
     return group_at(plan_, operation).whole * plan_.bytes.compute;
   }
@@ -123,6 +114,7 @@ class Walk {
   [[nodiscard]] int64_t arriving(const Operation& operation) const {
     return operation.adds ? group_at(plan_, operation).shard * plan_.bytes.gradient : 0;
   }
+
   const RankPlan& plan_;
   Tide tide_;
 };

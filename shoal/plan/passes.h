@@ -11,8 +11,9 @@ namespace shoal::plan {
 // Lays out the units of each action of a schedule: forward from the first, backward from the last.
 Program with_units(const RankPlan& plan, std::span<const Action> actions);
 
-// Hands activations and their gradients from stage to stage. A receive is posted one action ahead; a send follows its action,
-// and is awaited once something has come from the same neighbour that was made after the neighbour had it.
+// Hands activations and their gradients from stage to stage, each rank in one order of all transfers. A receive is posted before
+// the action in front of it, where that order allows; a send follows its action, and is awaited once something has come from the
+// same neighbour that was made after the neighbour had it.
 Program with_transfers(const RankPlan& plan, const Program& program);
 
 // The same without anything in flight: for forward passes, which follow each other.

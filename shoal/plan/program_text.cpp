@@ -35,7 +35,13 @@ std::string group_name(const StagePlan& stage, const GroupPlan& group) {
                                  : format("{}..{}", first, stage.units[group.units.back()].name);
 }
 
+// Of programs that are checked, too, which may be about anything.
+bool is_there(const Operation& operation, size_t count) {
+  return operation.index >= 0 && static_cast<size_t>(operation.index) < count;
+}
+
 std::string subject_of(const RankPlan& plan, const Operation& operation) {
+  const StagePlan& stage = plan.stage(operation.chunk);
   switch (operation.kind) {
     case OpKind::kReceive:
     case OpKind::kAwaitReceive:
@@ -47,7 +53,8 @@ std::string subject_of(const RankPlan& plan, const Operation& operation) {
     case OpKind::kBackward:
     case OpKind::kSumPartial:
     case OpKind::kExchangeTied:
-      return unit_of(plan, operation).name;
+      return is_there(operation, stage.units.size()) ? unit_of(plan, operation).name
+                                                     : format("unit {}", operation.index);
     case OpKind::kExchangeMatrices:
       return format("round {}", operation.index);
     case OpKind::kCountTargets:
@@ -55,7 +62,8 @@ std::string subject_of(const RankPlan& plan, const Operation& operation) {
     case OpKind::kNorm:
       return "";
     default:
-      return group_name(plan.stage(operation.chunk), group_at(plan, operation));
+      return is_there(operation, stage.groups.size()) ? group_name(stage, group_at(plan, operation))
+                                                      : format("group {}", operation.index);
   }
 }
 
@@ -105,6 +113,17 @@ std::string without_blanks_behind(std::string line) {
 }
 
 }  // namespace
+
+std::string describe(const RankPlan& plan, const Operation& operation) {
+  const bool passes = computes(operation.kind) || is_transfer(operation.kind);
+  const std::string subject = subject_of(plan, operation);
+  return format("{}{}{}", name_of(operation.kind), subject.empty() ? "" : " " + subject,
+                passes ? format(" of micro-batch {}", operation.micro_batch) : std::string());
+}
+
+std::string describe_group(const RankPlan& plan, const Operation& operation) {
+  return group_name(plan.stage(operation.chunk), group_at(plan, operation));
+}
 
 std::string to_text(const RankPlan& plan, const Program& program) {
   const std::vector<std::optional<size_t>> awaited = awaited_at(program);

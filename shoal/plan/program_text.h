@@ -12,6 +12,11 @@
 
 namespace shoal::plan {
 
+// "gather blocks.3", "send activations of micro-batch 0"
+std::string describe(const RankPlan& plan, const Operation& operation);
+// Of an operation whose index is that of a group of units: "embedding..head".
+std::string describe_group(const RankPlan& plan, const Operation& operation);
+
 std::string to_text(const RankPlan& plan, const Program& program);
 
 }  // namespace shoal::plan

@@ -30,5 +30,8 @@ expect_text "$scratch/err" 'does not divide 5 ranks'
 expect_exit 2 "$shoal" plan program $config $vocabulary --ranks 4 --set parallel.pp=9
 expect_exit 2 "$shoal" plan program nowhere.yaml
 expect_text "$scratch/err" 'nowhere.yaml'
+# shellcheck disable=SC2086
+expect_exit 0 "$shoal" plan check $config $vocabulary --ranks 8 --set parallel.pp=2 --set parallel.tp=2
+expect_text "$scratch/out" 'pp 2 x .* = 8 ranks: proven'
 expect_exit 0 "$shoal" plan --help
 expect_text "$scratch/out" 'shoal plan program'

@@ -12,6 +12,7 @@
 #include "shoal/plan/mesh.h"
 #include "shoal/plan/nodes.h"
 #include "shoal/plan/program.h"
+#include "shoal/plan/program_check.h"
 #include "shoal/plan/program_text.h"
 #include "shoal/plan/rank_plan.h"
 #include "shoal/plan/schedule.h"
@@ -58,6 +59,12 @@ void program(const config::RunConfig& config, const Mesh& mesh) {
   const RankPlan plan = plan_of(config, mesh, /*rank=*/5);
   const Program program = training_program(plan);
   std::cout << to_text(plan, program);
+}
+
+// shoal/plan/program_check.h
+void program_check(const config::RunConfig& config) {
+  for (const config::Problem& problem : check_job(config, /*ranks=*/16'384))
+    std::cout << problem.what;
 }
 
 // shoal/plan/rank_plan.h

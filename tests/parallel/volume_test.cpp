@@ -1,5 +1,5 @@
 // What a layout is said to communicate is what it communicates: every layout of the grid, a step of it on the
-// record backend, call by call.
+// record backend, call by call, in the order of its program.
 
 #include "shoal/plan/volume.h"
 
@@ -16,6 +16,7 @@
 #include "shoal/comm/world.h"
 #include "shoal/core/units.h"
 #include "shoal/plan/layout.h"
+#include "shoal/plan/program_text.h"
 #include "shoal/verify/side.h"
 
 #include "tests/parallel/grid_cases.h"
@@ -113,6 +114,32 @@ std::vector<std::string> differences(const Lines& expected, const Lines& found) 
   return different;
 }
 
+// The calls of a step, operation by operation: those of one may come in another order.
+void expect_trace(const RankPlan& plan, const Program& program, const std::vector<Call>& calls) {
+  std::vector<std::string> made;
+  for (const Call& call : calls) {
+    if (call.group_size > 1)
+      made.push_back(format("{} of {}, {} bytes", comm::op_name(call.op), call.group, call.bytes));
+  }
+  auto next = made.begin();
+  for (size_t line = 0; line < program.size(); ++line) {
+    std::vector<std::string> expected;
+    for (const OperationCall& call : calls_of(plan, program[line])) {
+      if (plan.ranks(call.axes) > 1 && call.bytes > 0)
+        expected.push_back(format("{} of {}, {} bytes", exchange_name(call.exchange),
+                                  plan.mesh.crowded(call.axes).name(), call.bytes));
+    }
+    const auto end =
+        next + std::min<ptrdiff_t>(static_cast<ptrdiff_t>(expected.size()), made.end() - next);
+    std::vector<std::string> found(next, end);
+    std::sort(expected.begin(), expected.end());
+    std::sort(found.begin(), found.end());
+    ASSERT_EQ(found, expected) << "line " << line << ": " << describe(plan, program[line]);
+    next = end;
+  }
+  EXPECT_EQ(made.end() - next, 0) << "calls that are in no operation";
+}
+
 struct Seen {
   std::set<Traffic> kinds;
   int64_t steps = 0;
@@ -133,6 +160,8 @@ void compare_step(const config::RunConfig& config, int ranks, int rank, Seen& se
     side.update(step);
     const std::vector<Volume> volumes = volume_of_step(config, mesh, rank);
     EXPECT_THAT(differences(counted(volumes), recorded(log.calls())), IsEmpty());
+    const RankPlan plan = plan_of(config, mesh, rank);
+    expect_trace(plan, training_program(plan), log.calls());
     for (const Volume& volume : volumes) {
       seen.kinds.insert(volume.traffic);
       seen.calls += volume.calls;

@@ -1,123 +1,27 @@
+#include <algorithm>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 #include "shoal/plan/passes.h"
+#include "shoal/plan/schedule_simulation.h"
 
 namespace shoal::plan {
 namespace {
 
-// An action of a neighbour: the same pass one stage before, or behind.
-struct Neighbour {
-  int rank = 0;
+// When a transfer is sent, if every forward pass takes a unit of time and every backward pass two; then the stage it comes from,
+// the pass and the micro-batch. It orders all transfers of a pipeline, and depends on the schedule alone.
+using Moment = std::tuple<double, int, Op, int>;
+
+// One action of this rank.
+struct Turn {
   Action action;
-};
-
-// Where each action stands in the list of a rank.
-class Places {
- public:
-  Places(const Schedule& schedule, int rank)
-      : shape_(schedule.shape()),
-        places_(static_cast<size_t>(kNumOps * shape_.chunks) *
-                static_cast<size_t>(shape_.micro_batches)) {
-    const std::vector<Action>& actions = schedule.actions(rank);
-    for (size_t i = 0; i < actions.size(); ++i) places_[index_of(actions[i])] = i;
-  }
-
-  [[nodiscard]] size_t of(const Action& action) const { return places_[index_of(action)]; }
-
- private:
-  [[nodiscard]] size_t index_of(const Action& action) const {
-    const auto row = static_cast<size_t>(action.op) * static_cast<size_t>(shape_.chunks) +
-                     static_cast<size_t>(action.chunk);
-    return row * static_cast<size_t>(shape_.micro_batches) +
-           static_cast<size_t>(action.micro_batch);
-  }
-
-  PipelineShape shape_;
-  std::vector<size_t> places_;
-};
-
-class Transfers {
- public:
-  explicit Transfers(const RankPlan& plan) : schedule_(plan.schedule), rank_(plan.pipeline_rank) {}
-
-  // Forward passes take from the stage before and give to the one behind, backward passes the other way.
-  [[nodiscard]] std::optional<Neighbour> giver(const Action& action) const {
-    return neighbour(action, action.op == Op::kForward ? -1 : +1);
-  }
-  [[nodiscard]] std::optional<Neighbour> taker(const Action& action) const {
-    return neighbour(action, action.op == Op::kForward ? +1 : -1);
-  }
-
-  void add(OpKind kind,
-           const Action& action,
-           const std::optional<Neighbour>& with,
-           Program& to) const {
-    if (!with) return;
-    to.push_back({.kind = kind,
-                  .pass = action.op,
-                  .chunk = static_cast<int16_t>(action.chunk),
-                  .micro_batch = action.micro_batch,
-                  .peer = with->rank});
-  }
-
- private:
-  [[nodiscard]] std::optional<Neighbour> neighbour(const Action& action, int step) const {
-    const int stage = schedule_.stage_of(rank_, action.chunk) + step;
-    if (stage < 0 || stage >= schedule_.stages()) return std::nullopt;
-    return Neighbour{schedule_.rank_of(stage),
-                     {action.op, action.micro_batch, schedule_.chunk_of(stage)}};
-  }
-
-  const Schedule& schedule_;
-  int rank_;
-};
-
-// What has been sent and not been awaited.
-class SentTransfers {
- public:
-  explicit SentTransfers(const RankPlan& plan)
-      : schedule_(plan.schedule), places_(static_cast<size_t>(plan.schedule.ranks())) {}
-
-  void add(const Operation& send, const Neighbour& taker) {
-    sent_.push_back({send, place_of(taker)});
-  }
-
-  // Something has come from a neighbour: it has taken what it takes before it made that.
-  void await_taken(const Neighbour& giver, Program& to) {
-    const size_t made_at = place_of(giver);
-    std::erase_if(sent_, [&](const Sent& sent) {
-      const bool taken = sent.operation.peer == giver.rank && sent.taken_at < made_at;
-      if (taken) await(sent, to);
-      return taken;
-    });
-  }
-
-  void await_all(Program& to) {
-    for (const Sent& sent : sent_) await(sent, to);
-    sent_.clear();
-  }
-
- private:
-  struct Sent {
-    Operation operation;
-    size_t taken_at = 0;  // in the taker's list
-  };
-
-  static void await(const Sent& sent, Program& to) {
-    to.push_back(sent.operation);
-    to.back().kind = OpKind::kAwaitSend;
-  }
-
-  size_t place_of(const Neighbour& neighbour) {
-    std::optional<Places>& places = places_[static_cast<size_t>(neighbour.rank)];
-    if (!places) places.emplace(schedule_, neighbour.rank);
-    return places->of(neighbour.action);
-  }
-
-  const Schedule& schedule_;
-  std::vector<std::optional<Places>> places_;  // by rank
-  std::vector<Sent> sent_;
+  std::span<const Operation> operations;
+  std::optional<int> giver;  // the rank that sends what it needs
+  std::optional<int> taker;  // and the one that gets what it makes
+  Moment received;
+  Moment sent;
+  double taken = 0;  // when the action that gets it is over
 };
 
 Action action_of(const Operation& operation) {
@@ -136,44 +40,171 @@ std::vector<std::span<const Operation>> by_action(const Program& program) {
   return actions;
 }
 
+// The stage that a pass goes to next, or comes from: forward passes go up, backward passes down.
+std::optional<int> next_stage(const Schedule& schedule, Op op, int stage, bool to) {
+  const int next = (op == Op::kForward) == to ? stage + 1 : stage - 1;
+  if (next < 0 || next >= schedule.stages()) return std::nullopt;
+  return next;
+}
+
+// When each pass of each stage is over.
+class Ends {
+ public:
+  explicit Ends(const Schedule& schedule)
+      : micro_batches_(static_cast<size_t>(schedule.micro_batches())),
+        stages_(static_cast<size_t>(schedule.stages())),
+        ends_(static_cast<size_t>(kNumOps) * stages_ * micro_batches_) {
+    const StageTimes times{.forward = std::vector<double>(stages_, 1),
+                           .backward = std::vector<double>(stages_, 2)};
+    const Simulation run = simulate(schedule, times);
+    for (int rank = 0; rank < schedule.ranks(); ++rank) {
+      for (const TimedAction& timed : run.ranks[static_cast<size_t>(rank)].actions)
+        ends_[place_of(timed.action, schedule.stage_of(rank, timed.action.chunk))] = timed.end;
+    }
+  }
+
+  [[nodiscard]] Moment of(const Action& action, int stage) const {
+    return {ends_[place_of(action, stage)], stage, action.op, action.micro_batch};
+  }
+
+ private:
+  [[nodiscard]] size_t place_of(const Action& action, int stage) const {
+    const size_t row = static_cast<size_t>(action.op) * stages_ + static_cast<size_t>(stage);
+    return row * micro_batches_ + static_cast<size_t>(action.micro_batch);
+  }
+
+  size_t micro_batches_;
+  size_t stages_;
+  std::vector<double> ends_;
+};
+
+std::vector<Turn> turns_of(const RankPlan& plan, const Program& program) {
+  const Schedule& schedule = plan.schedule;
+  const Ends ends(schedule);
+  std::vector<Turn> turns;
+  for (const std::span<const Operation> operations : by_action(program)) {
+    Turn turn{.action = action_of(operations.front()), .operations = operations};
+    const int stage = schedule.stage_of(plan.pipeline_rank, turn.action.chunk);
+    if (const auto from = next_stage(schedule, turn.action.op, stage, /*to=*/false)) {
+      turn.giver = schedule.rank_of(*from);
+      turn.received = ends.of(turn.action, *from);
+    }
+    if (const auto to = next_stage(schedule, turn.action.op, stage, /*to=*/true)) {
+      turn.taker = schedule.rank_of(*to);
+      turn.sent = ends.of(turn.action, stage);
+      turn.taken = std::get<double>(ends.of(turn.action, *to));
+    }
+    turns.push_back(turn);
+  }
+  return turns;
+}
+
+void add(OpKind kind, const Turn& turn, const std::optional<int>& with, Program& to) {
+  if (!with) return;
+  to.push_back({.kind = kind,
+                .pass = turn.action.op,
+                .chunk = static_cast<int16_t>(turn.action.chunk),
+                .micro_batch = turn.action.micro_batch,
+                .peer = *with});
+}
+
+// The receives of a rank, in the order of their moments.
+class Receives {
+ public:
+  explicit Receives(const std::vector<Turn>& turns) {
+    for (const Turn& turn : turns) {
+      if (turn.giver) turns_.push_back(&turn);
+    }
+    std::sort(turns_.begin(), turns_.end(),
+              [](const Turn* a, const Turn* b) { return a->received < b->received; });
+  }
+
+  // Posts all that come up to a moment, and have not been posted.
+  void post_until(const Moment& moment, Program& to) {
+    for (; next_ < turns_.size() && turns_[next_]->received <= moment; ++next_)
+      add(OpKind::kReceive, *turns_[next_], turns_[next_]->giver, to);
+  }
+
+ private:
+  std::vector<const Turn*> turns_;
+  size_t next_ = 0;
+};
+
+// What has been sent and not been awaited.
+class Sends {
+ public:
+  void add(const Operation& send, double taken) { sent_.push_back({send, taken}); }
+
+  // Something has come from a rank that was made at a moment: it had taken what it needed for that and before.
+  void await_taken(int rank, const Moment& made, Program& to) {
+    std::erase_if(sent_, [&](const Sent& sent) {
+      const bool taken = sent.operation.peer == rank && sent.taken <= std::get<double>(made);
+      if (taken) await(sent, to);
+      return taken;
+    });
+  }
+
+  void await_all(Program& to) {
+    for (const Sent& sent : sent_) await(sent, to);
+    sent_.clear();
+  }
+
+ private:
+  struct Sent {
+    Operation operation;
+    double taken = 0;
+  };
+
+  static void await(const Sent& sent, Program& to) {
+    to.push_back(sent.operation);
+    to.back().kind = OpKind::kAwaitSend;
+  }
+
+  std::vector<Sent> sent_;
+};
+
 }  // namespace
 
+// Every rank posts its transfers in the order of their moments. The earliest transfer that is not over is then the next one on
+// both of its ranks: it meets its counterpart also where a rank's transfers run one after the other, sends wait for their
+// receives, and messages have no tags.
 Program with_transfers(const RankPlan& plan, const Program& program) {
-  const Transfers transfers(plan);
-  SentTransfers sent(plan);
-  const std::vector<std::span<const Operation>> actions = by_action(program);
-  const auto receive = [&](size_t i, Program& to) {
-    if (i == actions.size()) return;
-    const Action action = action_of(actions[i].front());
-    transfers.add(OpKind::kReceive, action, transfers.giver(action), to);
-  };
+  if (plan.schedule.ranks() == 1) return program;
+  const std::vector<Turn> turns = turns_of(plan, program);
+  Receives receives(turns);
+  Sends sends;
   Program result;
-  receive(0, result);
-  for (size_t i = 0; i < actions.size(); ++i) {
-    const Action action = action_of(actions[i].front());
-    const std::optional<Neighbour> giver = transfers.giver(action);
-    const std::optional<Neighbour> taker = transfers.taker(action);
-    transfers.add(OpKind::kAwaitReceive, action, giver, result);
-    if (giver) sent.await_taken(*giver, result);
-    receive(i + 1, result);
-    result.insert(result.end(), actions[i].begin(), actions[i].end());
-    transfers.add(OpKind::kSend, action, taker, result);
-    if (taker) sent.add(result.back(), *taker);
+  for (size_t i = 0; i < turns.size(); ++i) {
+    const Turn& turn = turns[i];
+    if (turn.giver) receives.post_until(turn.received, result);
+    add(OpKind::kAwaitReceive, turn, turn.giver, result);
+    if (turn.giver) sends.await_taken(*turn.giver, turn.received, result);
+    // What comes while this is computed, and where nothing is sent what the next one needs.
+    if (turn.taker)
+      receives.post_until(turn.sent, result);
+    else if (i + 1 < turns.size() && turns[i + 1].giver)
+      receives.post_until(turns[i + 1].received, result);
+    result.insert(result.end(), turn.operations.begin(), turn.operations.end());
+    add(OpKind::kSend, turn, turn.taker, result);
+    if (turn.taker) sends.add(result.back(), turn.taken);
   }
-  sent.await_all(result);
+  sends.await_all(result);
   return result;
 }
 
 Program with_transfers_at_once(const RankPlan& plan, const Program& program) {
-  const Transfers transfers(plan);
+  const Schedule& schedule = plan.schedule;
   Program result;
   for (const std::span<const Operation> operations : by_action(program)) {
-    const Action action = action_of(operations.front());
-    transfers.add(OpKind::kReceive, action, transfers.giver(action), result);
-    transfers.add(OpKind::kAwaitReceive, action, transfers.giver(action), result);
+    Turn turn{.action = action_of(operations.front()), .operations = operations};
+    const int stage = schedule.stage_of(plan.pipeline_rank, turn.action.chunk);
+    if (stage > 0) turn.giver = schedule.rank_of(stage - 1);
+    if (stage + 1 < schedule.stages()) turn.taker = schedule.rank_of(stage + 1);
+    add(OpKind::kReceive, turn, turn.giver, result);
+    add(OpKind::kAwaitReceive, turn, turn.giver, result);
     result.insert(result.end(), operations.begin(), operations.end());
-    transfers.add(OpKind::kSend, action, transfers.taker(action), result);
-    transfers.add(OpKind::kAwaitSend, action, transfers.taker(action), result);
+    add(OpKind::kSend, turn, turn.taker, result);
+    add(OpKind::kAwaitSend, turn, turn.taker, result);
   }
   return result;
 }

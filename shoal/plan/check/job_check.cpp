@@ -1,0 +1,80 @@
+#include <map>
+#include <vector>
+
+#include "shoal/core/error.h"
+#include "shoal/core/even_parts.h"
+#include "shoal/plan/layout.h"
+#include "shoal/plan/program_check.h"
+
+namespace shoal::plan {
+namespace {
+
+// Data-parallel places that differ in how many sequences they have: one of each.
+std::vector<int> kinds_of_samples(const config::RunConfig& config, const Mesh& mesh) {
+  std::map<uint64_t, int> places;
+  const int64_t ranks = mesh.size(kDataAxes);
+  for (int64_t place = 0; place < ranks; ++place) {
+    const auto bound = [&](int64_t index) {
+      return even_part_begin(static_cast<uint64_t>(config.train.batch),
+                             static_cast<uint64_t>(index), static_cast<uint64_t>(ranks));
+    };
+    places.try_emplace(bound(place + 1) - bound(place), static_cast<int>(place));
+  }
+  std::vector<int> kinds;
+  kinds.reserve(places.size());
+  for (const auto& [rows, place] : places) kinds.push_back(place);
+  return kinds;
+}
+
+int rank_at(const Mesh& mesh, int pipeline_rank, int tensor_rank, int data_place) {
+  const int first = mesh.lowest_rank(0, AxisSet());
+  const std::vector<int> stages = mesh.peers(first, Axis::kPp);
+  const std::vector<int> tensor = mesh.peers(stages[static_cast<size_t>(pipeline_rank)], Axis::kTp);
+  const std::vector<int> data = mesh.peers(tensor[static_cast<size_t>(tensor_rank)], kDataAxes);
+  return data[static_cast<size_t>(data_place)];
+}
+
+}  // namespace
+
+// What a rank does depends on its stage alone; its place among tensor-parallel ranks and the number of its sequences change sizes.
+std::vector<config::Problem> check_job(const config::RunConfig& config, int ranks) {
+  const Mesh mesh = mesh_of(config.parallel, ranks);
+  std::vector<RankPlan> plans;
+  std::vector<Program> programs;
+  std::vector<config::Problem> problems;
+  const auto note = [&](std::vector<config::Problem> found) {
+    problems.insert(problems.end(), found.begin(), found.end());
+  };
+  for (int stage = 0; stage < mesh.size(Axis::kPp); ++stage) {
+    plans.push_back(plan_of(config, mesh, rank_at(mesh, stage, 0, 0)));
+    programs.push_back(training_program(plans.back()));
+  }
+  std::vector<CheckedRank> pipeline;
+  for (size_t stage = 0; stage < plans.size(); ++stage)
+    pipeline.push_back({&plans[stage], &programs[stage]});
+  const std::vector<int> kinds = kinds_of_samples(config, mesh);
+  for (size_t stage = 0; stage < plans.size(); ++stage) {
+    note(check_rank(pipeline[stage]));
+    for (int place = 0; place < mesh.size(Axis::kTp); ++place) {
+      for (const int data : kinds) {
+        const int rank = rank_at(mesh, static_cast<int>(stage), place, data);
+        if (rank == plans[stage].rank) continue;
+        const RankPlan plan = plan_of(config, mesh, rank);
+        const Program program = training_program(plan);
+        const CheckedRank other{&plan, &program};
+        note(check_same_calls(pipeline[stage], other));
+        note(check_rank(other));
+      }
+    }
+  }
+  note(check_transfers(pipeline));
+  return problems;
+}
+
+void require_proven(const config::RunConfig& config, int ranks) {
+  const std::vector<config::Problem> problems = check_job(config, ranks);
+  if (problems.empty()) return;
+  throw BugError(config::report(format("the programs of {} ranks are wrong", ranks), problems));
+}
+
+}  // namespace shoal::plan
