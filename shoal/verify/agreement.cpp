@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -110,8 +111,8 @@ void raise(double& worst, double difference) {
 
 // The largest on any rank; NaN when any has one.
 void share(comm::Group& all, Agreement& found) {
-  std::vector<double*> figures = {&found.loss, &found.norm, &found.largest_gradient,
-                                  &found.largest_weight};
+  std::vector<double*> figures = {&found.loss,     &found.norm,     &found.largest_gradient,
+                                  &found.own_loss, &found.own_norm, &found.largest_weight};
   for (auto& [name, difference] : found.tensors) {
     figures.push_back(&difference.initial);
     figures.push_back(&difference.gradient);
@@ -123,6 +124,15 @@ void share(comm::Group& all, Agreement& found) {
     raw[i] = std::isnan(*figures[i]) ? HUGE_VAL : *figures[i];
   all.all_reduce(values, comm::Reduce::kMax, "largest differences").wait();
   for (size_t i = 0; i < figures.size(); ++i) *figures[i] = raw[i];
+}
+
+// How far one rank gets from itself by that says how much a model makes of round-off.
+void move_by_last_place(Side& side) {
+  side.load([&] {
+    const at::NoGradGuard no_grad;
+    for (const parallel::UnitGroup* group : side.model().groups())
+      group->shard().mul_(1 + std::numeric_limits<double>::epsilon());
+  });
 }
 
 // Sums of squares on their way to Distances.
@@ -207,14 +217,16 @@ Agreement compare_with_one_rank(const config::RunConfig& config,
   const Ranks ranks(world, config);  // the last: it closes the doors
 
   Side layout(config, ranks);
-  std::vector<std::unique_ptr<Side>> sides;  // on rank 0: as the layout computes, and in fp64
+  // On rank 0: as the layout computes, and in fp64; of fp64 itself another that begins a little beside it.
+  std::vector<std::unique_ptr<Side>> sides;
   if (world.rank() == 0) {
     sides.push_back(std::make_unique<Side>(plain, alone));
-    if (!is_exact) sides.push_back(std::make_unique<Side>(exact, alone));
+    sides.push_back(std::make_unique<Side>(exact, alone));
+    if (is_exact) move_by_last_place(*sides.back());
   }
   std::vector<const Side*> views;
   for (const auto& side : sides) views.push_back(side.get());
-  Reference reference(config, all, is_exact ? 1 : 2);
+  Reference reference(config, all, /*sides=*/2);
   const Pieces pieces(layout.model());
   Errors errors;
   Agreement found{
@@ -230,7 +242,13 @@ Agreement compare_with_one_rank(const config::RunConfig& config,
                           [&](const at::Tensor& mine, const at::Tensor& theirs) {
                             raise(found.tensors[name].*field, largest(mine - theirs));
                           });
-          if (is_exact || error == nullptr) return;
+          if (error == nullptr) return;
+          if (is_exact) {
+            double TensorDifference::*const own = what == What::kGradient
+                                                      ? &TensorDifference::own_gradient
+                                                      : &TensorDifference::own_weight;
+            return raise(found.tensors[name].*own, largest(wholes.front() - wholes.back()));
+          }
           errors.add_one_rank(error, name, wholes.front(), wholes.back());
           pieces.for_each(name, wholes.back(), what,
                           [&](const at::Tensor& mine, const at::Tensor& theirs) {
@@ -246,30 +264,29 @@ Agreement compare_with_one_rank(const config::RunConfig& config,
     raise(worst, std::abs(expected.item<double>() - ours.item<double>()));
     return expected.item<double>();
   };
-  // What the first side has; nothing where there is none.
-  const auto of_sides = [&](at::Tensor (Side::*take)(int64_t), int64_t step) {
-    at::Tensor first;
-    for (const auto& side : sides) {
-      const at::Tensor of_side = (*side.*take)(step);
-      if (!first.defined()) first = of_side;
-    }
+  // What the first side has, and how far the other one is from it; nothing where there is none.
+  const auto of_sides = [&](at::Tensor (Side::*take)(int64_t), int64_t step, double& own) {
+    if (sides.empty()) return at::Tensor();
+    const at::Tensor first = (*sides.front().*take)(step);
+    const at::Tensor other = (*sides.back().*take)(step);
+    if (is_exact) raise(own, (first - other).abs().item<double>());
     return first;
   };
 
   for (int64_t step = 0; step < options.steps_before; ++step) {
-    of_sides(&Side::gradients_of, step);
-    of_sides(&Side::update, step);
+    of_sides(&Side::gradients_of, step, found.own_loss);
+    of_sides(&Side::update, step, found.own_norm);
   }
   if (options.resume) options.resume(layout);
   compare(What::kInitial, &TensorDifference::initial, nullptr);
   for (int64_t step = options.steps_before; step < options.steps_before + options.steps; ++step) {
-    const at::Tensor theirs = of_sides(&Side::gradients_of, step);
+    const at::Tensor theirs = of_sides(&Side::gradients_of, step, found.own_loss);
     const at::Tensor ours = layout.gradients_of(step);
     found.losses.push_back(compare_scalars(found.loss, theirs, ours));
     found.layout_losses.push_back(ours.item<double>());
     if (options.tamper) options.tamper(layout.model(), step);
     compare(What::kGradient, &TensorDifference::gradient, &TensorDifference::gradient_error);
-    const at::Tensor norm = of_sides(&Side::update, step);
+    const at::Tensor norm = of_sides(&Side::update, step, found.own_norm);
     raise(found.largest_norm, compare_scalars(found.norm, norm, layout.update(step)));
     compare(What::kWeight, &TensorDifference::weight, &TensorDifference::weight_error);
   }

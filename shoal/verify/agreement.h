@@ -36,6 +36,9 @@ struct TensorDifference {
   double initial = 0;   // of weights before the first step that is compared
   double gradient = 0;  // before clipping, the largest of all steps
   double weight = 0;    // after an update, the largest of all steps
+  // Only in fp64: how far one rank is from itself when its first weights are moved by one unit in the last place.
+  double own_gradient = 0;
+  double own_weight = 0;
   // Only where the precision is less than fp64: of such differences nobody could say whether they are round-off.
   Distance gradient_error;
   Distance weight_error;
@@ -51,6 +54,8 @@ struct Agreement {
   std::vector<double> layout_losses;  // and of the layout
   double loss = 0;                    // the largest difference
   double norm = 0;                    // of the gradients' norm
+  double own_loss = 0;                // as own_gradient
+  double own_norm = 0;
   double largest_norm = 0;
   double largest_gradient = 0;
   double largest_weight = 0;

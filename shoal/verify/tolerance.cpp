@@ -20,6 +20,7 @@ constexpr Epsilons kFp32 = {"fp32", std::numeric_limits<float>::epsilon(), 64, 2
 constexpr Epsilons kBf16 = {"bf16", 1.0 / 128, 1, 16};
 constexpr double kOfOwnDistance = 1.5;
 constexpr double kOfLargestSize = 0.01;
+constexpr double kOfItself = 64;
 
 double largest_loss(const Agreement& found) {
   double largest = 0;
@@ -55,14 +56,17 @@ double allowed_error(const Tolerance& allowed, const Distance& distance, double 
 Tolerance tolerance_of(const config::RunConfig& config, const Agreement& found) {
   switch (config.train.precision) {
     case config::Precision::kFp64:
-      return {.loss = 1e-12 * std::max(1.0, largest_loss(found)),
-              .norm = 1e-11 * std::max(1.0, found.largest_norm),
-              .gradient = 1e-11 * std::max(1.0, found.largest_gradient),
-              .weight = std::max(1e-11 * std::max(1.0, found.largest_weight),
-                                 2e-10 * found.lr * static_cast<double>(found.steps)),
-              .rule =
-                  "1e-12 of the loss, 1e-11 of the largest gradient and weight, or of one where "
-                  "they are less; of weights 2e-10 lr x steps where that is more"};
+      return {
+          .loss = 1e-12 * std::max(1.0, largest_loss(found)),
+          .norm = 1e-11 * std::max(1.0, found.largest_norm),
+          .gradient = 1e-11 * std::max(1.0, found.largest_gradient),
+          .weight = std::max(1e-11 * std::max(1.0, found.largest_weight),
+                             2e-10 * found.lr * static_cast<double>(found.steps)),
+          .of_itself = kOfItself,
+          .rule =
+              "1e-12 of the loss, 1e-11 of the largest gradient and weight, or of one where "
+              "they are less; of weights 2e-10 lr x steps where that is more; and 64 times what "
+              "a unit in the last place makes of one rank"};
     case config::Precision::kFp32:
       return relative_to(kFp32, found);
     case config::Precision::kBf16: {
@@ -107,10 +111,11 @@ std::vector<std::string> outside(const Agreement& found, const Tolerance& allowe
     if (!found.resumed)
       note("the first value of " + name, tensor.initial, 0);
     else if (!by_distance)
-      note("the first value of " + name, tensor.initial, allowed.weight);
+      note("the first value of " + name, tensor.initial,
+           allowed.weight + allowed.of_itself * tensor.own_weight);
   }
-  note("the loss", found.loss, allowed.loss);
-  note("the norm of all gradients", found.norm, allowed.norm);
+  note("the loss", found.loss, allowed.loss + allowed.of_itself * found.own_loss);
+  note("the norm of all gradients", found.norm, allowed.norm + allowed.of_itself * found.own_norm);
   for (const auto& [name, tensor] : found.tensors) {
     if (by_distance) {
       note_error("the gradient of " + name, tensor.gradient_error,
@@ -118,8 +123,10 @@ std::vector<std::string> outside(const Agreement& found, const Tolerance& allowe
       note_error("the weight " + name, tensor.weight_error,
                  allowed_weight_error(allowed, tensor.weight_error));
     } else {
-      note("the gradient of " + name, tensor.gradient, allowed.gradient);
-      note("the weight " + name, tensor.weight, allowed.weight);
+      note("the gradient of " + name, tensor.gradient,
+           allowed.gradient + allowed.of_itself * tensor.own_gradient);
+      note("the weight " + name, tensor.weight,
+           allowed.weight + allowed.of_itself * tensor.own_weight);
     }
   }
   return failures;
