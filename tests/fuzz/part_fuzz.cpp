@@ -66,7 +66,7 @@ void check_packed(std::string_view text) {
   });
   if (!index) return;
   for (size_t tensor = 0; tensor < manifest.tensors.size(); ++tensor) {
-    index->for_each(tensor, [&](const PieceIndex::Place& place, const Box& box) {
+    index->for_each(tensor, [&](const PieceIndex::Place& place, const shoal::Box& box) {
       require(is_inside(box, manifest.tensors[tensor].shape));
       require(place.file < manifest.files.size() && place.at < manifest.files[place.file].bytes);
     });
