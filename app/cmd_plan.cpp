@@ -1,7 +1,6 @@
 #include "app/cmd_plan.h"
 
 #include <iostream>
-#include <optional>
 
 #include "shoal/config/load.h"
 #include "shoal/core/error.h"
@@ -53,9 +52,8 @@ void print_proof(const PlanWords& words) {
       "{}: proven in {:.2f} s\n"
       "  lifetime      nothing is read before it is there or after it is gone\n"
       "  completeness  every gradient is summed once over each axis, every weight updated once\n"
-      "  meeting       every transfer and collective meets its counterpart, with buffered sends "
-      "and "
-      "in order\n",
+      "  meeting       every transfer and collective meets its counterpart, "
+      "with buffered sends and in order\n",
       plan::mesh_of(config.parallel, words.ranks).describe(), seconds_since(began));
 }
 

@@ -3,6 +3,7 @@
 #include "shoal/core/format.h"
 
 namespace shoal::config {
+namespace {
 
 std::optional<std::string> why_not_split_heads(int heads, int kv_heads, int tp) {
   if (heads < tp)
@@ -20,6 +21,7 @@ std::optional<std::string> why_not_split_heads(int heads, int kv_heads, int tp) 
   return std::nullopt;
 }
 
+// A norm over the whole width of queries or keys wants every head on one rank.
 std::optional<std::string> why_not_split_qk_norm(int kv_heads, int tp) {
   if (kv_heads >= tp) return std::nullopt;
   return format(
@@ -33,6 +35,8 @@ std::optional<std::string> why_not_split_vocabulary(int64_t vocab_size, int tp) 
   return format("model.vocab_size = {} is less than parallel.tp = {}: choose a tp of at most {}",
                 vocab_size, tp, vocab_size);
 }
+
+}  // namespace
 
 std::optional<std::string> why_not_tensor_parallel(const ModelConfig& model, int tp) {
   if (auto reason = why_not_split_heads(model.heads, model.num_kv_heads(), tp)) return reason;

@@ -12,14 +12,9 @@
 
 namespace shoal::config {
 
-// The whole model, whose heads and widths fit each other. An unknown vocabulary is taken to be large.
+// The heads and widths of `model` fit each other. Every rank has at least one query head; with fewer
+// key/value heads than ranks each is shared by equally many ranks. An unknown vocabulary is taken to be
+// large.
 std::optional<std::string> why_not_tensor_parallel(const ModelConfig& model, int tp);
-
-// Its parts. Every rank has at least one query head; with fewer key/value heads than ranks each is
-// shared by equally many ranks.
-std::optional<std::string> why_not_split_heads(int heads, int kv_heads, int tp);
-// A norm over the whole width of queries or keys wants every head on one rank.
-std::optional<std::string> why_not_split_qk_norm(int kv_heads, int tp);
-std::optional<std::string> why_not_split_vocabulary(int64_t vocab_size, int tp);
 
 }  // namespace shoal::config

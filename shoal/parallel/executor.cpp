@@ -162,14 +162,14 @@ int Executor::tag_of(const Operation& operation, int receiving_stage) const {
 
 void Executor::receive(const Operation& operation) {
   const int stage = plan_.schedule.stage_of(plan_.pipeline_rank, operation.chunk);
-  Incoming incoming{.tensor = room_for(pass(operation))};
+  Transfer incoming{.tensor = room_for(pass(operation))};
   incoming.pending = groups_.pipeline.recv(incoming.tensor, operation.peer,
                                            tag_of(operation, stage), what_of(operation.pass));
   incoming_.emplace(key_of(operation), std::move(incoming));
 }
 
 void Executor::await_receive(const Operation& operation) {
-  Incoming incoming = std::move(incoming_.extract(key_of(operation)).mapped());
+  Transfer incoming = std::move(incoming_.extract(key_of(operation)).mapped());
   incoming.pending.wait();
   InFlight& flight = in_flight(operation);
   (operation.pass == Op::kForward ? flight.x : flight.gradient) = incoming.tensor;
@@ -178,7 +178,7 @@ void Executor::await_receive(const Operation& operation) {
 void Executor::send(const Operation& operation) {
   InFlight& flight = in_flight(operation);
   const bool activations = operation.pass == Op::kForward;
-  Sent sent{.tensor = std::exchange(activations ? flight.x : flight.gradient, {}).contiguous()};
+  Transfer sent{.tensor = std::exchange(activations ? flight.x : flight.gradient, {}).contiguous()};
   const int stage = plan_.schedule.stage_of(plan_.pipeline_rank, operation.chunk);
   sent.pending = groups_.pipeline.send(sent.tensor, operation.peer,
                                        tag_of(operation, stage + (activations ? 1 : -1)),
@@ -219,8 +219,7 @@ const model::Pass& Executor::pass(const Operation& operation) const {
 }
 
 Executor::InFlight& Executor::in_flight(const Operation& operation) {
-  const auto [found, is_new] =
-      in_flight_.try_emplace({Op::kForward, operation.chunk, operation.micro_batch});
+  const auto [found, is_new] = in_flight_.try_emplace({operation.chunk, operation.micro_batch});
   if (is_new) {
     const size_t units = plan_.stage(operation.chunk).units.size();
     found->second.in.resize(units);

@@ -64,11 +64,7 @@ class Executor {
     std::vector<at::Tensor> in;   // by unit: the beginning of its island
     std::vector<at::Tensor> out;  // and its end
   };
-  struct Incoming {
-    at::Tensor tensor;
-    comm::Pending pending;
-  };
-  struct Sent {
+  struct Transfer {
     at::Tensor tensor;
     comm::Pending pending;
   };
@@ -97,9 +93,9 @@ class Executor {
   StepGroups groups_;
   model::Materials materials_;
   std::span<const model::Pass> passes_;
-  std::map<Key, InFlight> in_flight_;  // all of forward
-  std::map<Key, Incoming> incoming_;
-  std::map<Key, Sent> sent_;
+  std::map<std::pair<int, int>, InFlight> in_flight_;  // by chunk and micro-batch
+  std::map<Key, Transfer> incoming_;
+  std::map<Key, Transfer> sent_;
   std::vector<at::Tensor> results_;
 };
 

@@ -13,7 +13,6 @@
 namespace shoal::parallel {
 namespace {
 
-using blueprint::kTiedMatrix;
 using plan::Axis;
 
 // Ranges of a shard that are treated alike, from pieces in its order; what lies between weights goes with the one before.
@@ -113,7 +112,11 @@ at::Tensor ParallelModel::forward_backward(std::span<const model::Pass> passes,
 }
 
 std::vector<at::Tensor> ParallelModel::results_of(std::span<const model::Pass> passes) {
-  return executor_.run(plan::forward_program(plan_, static_cast<int>(passes.size())), passes);
+  if (forward_passes_ != passes.size()) {  // generation asks for the same with every token
+    forward_passes_ = passes.size();
+    forward_program_ = plan::forward_program(plan_, static_cast<int>(passes.size()));
+  }
+  return executor_.run(forward_program_, passes);
 }
 
 at::Tensor ParallelModel::evaluate(std::span<const model::Pass> passes) {
@@ -138,13 +141,6 @@ at::Tensor ParallelModel::forward(const model::Pass& pass) {
   return result;
 }
 
-bool ParallelModel::counts_in_norm(const model::WeightSpec& spec, size_t chunk) const {
-  const bool second_copy =
-      plan_.config.model.tied && spec.name == kTiedMatrix && !plan_.stages[chunk].range.embedding;
-  const bool on_all_tensor_ranks = !spec.split && plan_.tensor_place.rank > 0;
-  return !second_copy && !on_all_tensor_ranks;
-}
-
 std::vector<UnitGroup*> ParallelModel::groups() const {
   std::vector<UnitGroup*> all;
   for (const StageTensors& stage : stages_) {
@@ -158,7 +154,8 @@ std::vector<HeldPiece> ParallelModel::pieces() const {
   for (size_t chunk = 0; chunk < stages_.size(); ++chunk) {
     for (const auto& group : stages_[chunk].groups) {
       for (const Piece& piece : group->pieces())
-        held.push_back({group.get(), piece, counts_in_norm(*piece.weight, chunk)});
+        held.push_back(
+            {group.get(), piece, plan::counts(plan_, plan_.stages[chunk], *piece.weight)});
     }
   }
   return held;
@@ -176,7 +173,7 @@ optim::Trainable ParallelModel::trainable() const {
                                  .weight = group.shard(),
                                  .gradient = group.shard_gradient(),
                                  .ranges = ranges_of(group, [&](const model::WeightSpec& spec) {
-                                   return counts_in_norm(spec, chunk);
+                                   return plan::counts(plan_, plan_.stages[chunk], spec);
                                  })});
     }
   }

@@ -77,7 +77,6 @@ class ParallelModel {
   std::vector<at::Tensor> results_of(std::span<const model::Pass> passes);
   // What the last unit gives: room for it.
   [[nodiscard]] at::Tensor room_for_result(const model::Pass& pass) const;
-  [[nodiscard]] bool counts_in_norm(const model::WeightSpec& spec, size_t chunk) const;
   // The losses of this rank's micro-batches, and those of other ranks.
   at::Tensor sum_of_losses(const std::vector<at::Tensor>& losses);
 
@@ -89,6 +88,8 @@ class ParallelModel {
   std::unique_ptr<model::Builder> builder_;
   std::vector<StageTensors> stages_;
   plan::Program program_;  // for as many micro-batches as the plan has
+  plan::Program forward_program_;
+  size_t forward_passes_ = 0;  // that it is for
   Executor executor_;
 };
 

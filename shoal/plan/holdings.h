@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "shoal/plan/mesh.h"
 #include "shoal/plan/rank_plan.h"
 
 namespace shoal::plan {
@@ -21,11 +20,7 @@ struct Holding {
   int64_t count = 0;
 };
 
-// What the rank writes into a checkpoint: of ranks that hold the same, each has a part. Valid as long as `work`,
-// which is this rank's.
-std::vector<Holding> written_holdings(const config::RunConfig& config,
-                                      const Mesh& mesh,
-                                      int rank,
-                                      const RankPlan& work);
+// What the rank writes into a checkpoint: of ranks that hold the same, each has a part. Valid as long as `plan`.
+std::vector<Holding> written_holdings(const RankPlan& plan);
 
 }  // namespace shoal::plan

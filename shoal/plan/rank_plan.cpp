@@ -76,6 +76,13 @@ StagePlan stage_plan(const RunConfig& config,
   return work;
 }
 
+bool counts(const RankPlan& plan, const StagePlan& stage, const blueprint::WeightSpec& weight) {
+  const bool second_copy =
+      plan.config.model.tied && weight.name == blueprint::kTiedMatrix && !stage.range.embedding;
+  const bool on_all_tensor_ranks = !weight.split && plan.tensor_place.rank > 0;
+  return !second_copy && !on_all_tensor_ranks;
+}
+
 std::vector<blueprint::FlatPiece> pieces_within(const StagePlan& stage,
                                                 const GroupPlan& group,
                                                 int64_t begin,

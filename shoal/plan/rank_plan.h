@@ -20,7 +20,7 @@
 
 namespace shoal::plan {
 
-// Units that are gathered and reduced as one, and how: the answers of parallel/unit_group.h.
+// Units that are gathered and reduced as one, and how.
 struct GroupPlan {
   std::vector<size_t> units;  // of the stage
   int64_t shard = 0;          // elements, padded so that all ranks have as many
@@ -69,6 +69,10 @@ StagePlan stage_plan(const config::RunConfig& config,
                      const blueprint::UnitRange& range,
                      const blueprint::TensorPlace& place,
                      int shards);
+
+// Whether this rank is the one that counts a weight of its stage: of ranks with different weights that have the same piece it is
+// the first one. The norm counts there, and checkpoints are written from there.
+bool counts(const RankPlan& plan, const StagePlan& stage, const blueprint::WeightSpec& weight);
 
 // What elements [begin, end) of a group's flat tensor hold. Valid as long as `stage`, whose group it is.
 std::vector<blueprint::FlatPiece> pieces_within(const StagePlan& stage,

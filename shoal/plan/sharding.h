@@ -1,5 +1,5 @@
 // sharding.h -- what the name of a sharding strategy means: which ranks divide what, and for how long
-// anything is whole. parallel/unit_group.h does it, rank_plan.h counts it.
+// anything is whole. The passes of a program read it (passes.h).
 #pragma once
 
 #include <vector>

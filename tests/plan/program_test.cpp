@@ -17,14 +17,11 @@
 #include "shoal/core/files.h"
 #include "shoal/core/units.h"
 #include "shoal/plan/layout.h"
-#include "shoal/plan/memory.h"
 #include "shoal/plan/program_text.h"
-#include "shoal/plan/volume.h"
 
 namespace shoal::plan {
 namespace {
 
-using ::testing::Not;
 using Sets = std::vector<std::string>;
 namespace fs = std::filesystem;
 

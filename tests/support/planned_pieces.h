@@ -14,9 +14,9 @@ inline std::vector<state::PieceSpec> planned_pieces(const config::RunConfig& con
                                                     const plan::Mesh& mesh,
                                                     int rank,
                                                     state::DType dtype) {
-  const plan::RankPlan work = plan::plan_of(config, mesh, rank);
+  const plan::RankPlan plan = plan::plan_of(config, mesh, rank);
   std::vector<state::PieceSpec> pieces;
-  for (const plan::Holding& held : plan::written_holdings(config, mesh, rank, work)) {
+  for (const plan::Holding& held : plan::written_holdings(plan)) {
     for (const char* kind : {"weights.", "mean.", "mean_square."}) {
       for (const BoxOfRange& box : boxes_of_range(held.weight->parts, held.first, held.count))
         pieces.push_back({{kind + held.weight->name, dtype, held.weight->shape}, box.box});

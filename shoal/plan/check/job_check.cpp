@@ -27,8 +27,7 @@ std::vector<int> kinds_of_samples(const config::RunConfig& config, const Mesh& m
 }
 
 int rank_at(const Mesh& mesh, int pipeline_rank, int tensor_rank, int data_place) {
-  const int first = mesh.lowest_rank(0, AxisSet());
-  const std::vector<int> stages = mesh.peers(first, Axis::kPp);
+  const std::vector<int> stages = mesh.peers(0, Axis::kPp);
   const std::vector<int> tensor = mesh.peers(stages[static_cast<size_t>(pipeline_rank)], Axis::kTp);
   const std::vector<int> data = mesh.peers(tensor[static_cast<size_t>(tensor_rank)], kDataAxes);
   return data[static_cast<size_t>(data_place)];
