@@ -13,7 +13,8 @@ std::vector<BackendStatus> backend_table() {
   return {{Backend::kGloo, true, "TCP between CPUs"},
           {Backend::kNccl, nccl.usable, nccl.text},
           {Backend::kMpi, mpi.usable, mpi.text},
-          {Backend::kLocal, true, "one rank alone"}};
+          {Backend::kLocal, true, "one rank alone"},
+          {Backend::kStrict, true, "gloo with the rules of nccl, to find faults"}};
 }
 
 Backend choose_backend(Backend wanted, const cluster::Membership& me) {

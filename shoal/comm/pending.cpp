@@ -45,6 +45,8 @@ class Watch {
       try {
         work.wait(half);
         return;
+      } catch (const BugError&) {
+        throw_wrong();
       } catch (const std::exception& e) {
         if (work.isCompleted()) throw_broken(e);
       }
@@ -52,6 +54,8 @@ class Watch {
     }
     try {
       work.wait(std::max(deadline_ - since(began_), Duration(1)));
+    } catch (const BugError&) {
+      throw_wrong();
     } catch (const std::exception& e) {
       throw_broken(e);
     }
@@ -93,6 +97,12 @@ class Watch {
         signed_ ? "; " + state_.roll_call->missing(state_.spec, call_) : std::string();
     throw PeerLost(format("rank {}: {} in {}{}", state_.world_rank, format_duration(waited),
                           describe(call_, state_.spec), missing));
+  }
+
+  // The call itself is wrong, and would be after another start.
+  [[noreturn]] void throw_wrong() {
+    state_.fail();
+    throw;
   }
 
   [[noreturn]] void throw_broken(const std::exception& reason) {

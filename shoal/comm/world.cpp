@@ -17,6 +17,7 @@
 #include "shoal/comm/nccl/nccl.h"
 #include "shoal/comm/record/record.h"
 #include "shoal/comm/roll_call.h"
+#include "shoal/comm/strict/strict.h"
 #include "shoal/comm/transport.h"
 #include "shoal/core/error.h"
 
@@ -92,6 +93,10 @@ class World::Parts {
                                      .board = options.board});
     if (backend == Backend::kGloo) {
       data = std::move(gloo);
+      return;
+    }
+    if (backend == Backend::kStrict) {
+      data = make_strict_transport(std::move(gloo), options.board);
       return;
     }
     control_transport = std::move(gloo);

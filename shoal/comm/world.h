@@ -62,7 +62,8 @@ class World {
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
   [[nodiscard]] const cluster::Membership& membership() const;
-  [[nodiscard]] std::string backend() const;         // "gloo", "nccl", "mpi", "local" or "record"
+  [[nodiscard]] std::string backend()
+      const;  // "gloo", "nccl", "mpi", "local", "strict" or "record"
   [[nodiscard]] c10::DeviceType device() const;      // of the tensors that groups communicate
   [[nodiscard]] std::string address() const;         // this rank listens on; empty when it does not
   [[nodiscard]] std::string store_endpoint() const;  // of rank 0's store; empty without one

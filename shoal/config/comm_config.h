@@ -12,12 +12,13 @@
 
 namespace shoal::config {
 
-enum class Backend { kAuto, kGloo, kNccl, kMpi, kLocal };
+enum class Backend { kAuto, kGloo, kNccl, kMpi, kLocal, kStrict };
 
 template <>
 inline constexpr std::array kNames<Backend> = {
-    Named{"auto", Backend::kAuto}, Named{"gloo", Backend::kGloo}, Named{"nccl", Backend::kNccl},
-    Named{"mpi", Backend::kMpi}, Named{"local", Backend::kLocal}};
+    Named{"auto", Backend::kAuto},   Named{"gloo", Backend::kGloo},
+    Named{"nccl", Backend::kNccl},   Named{"mpi", Backend::kMpi},
+    Named{"local", Backend::kLocal}, Named{"strict", Backend::kStrict}};
 
 struct CommConfig {
   Backend backend = Backend::kAuto;
@@ -30,7 +31,8 @@ struct CommConfig {
     visit(
         "backend", self.backend,
         "what moves tensors between ranks: nccl on GPUs, gloo on CPUs, mpi where the site has one, "
-        "local for one rank alone; auto: what fits the devices");
+        "local for one rank alone, strict to find faults: gloo with the rules of nccl; auto: what "
+        "fits the devices");
     visit("deadline", self.deadline,
           "how long a collective may take before its peers are declared lost",
           between(std::chrono::seconds(1), std::chrono::seconds(7 * 24 * 3600)));

@@ -24,9 +24,10 @@ struct Setting {
 };
 
 std::string name_of(const ::testing::TestParamInfo<Setting>& info) {
-  const char* backend = info.param.backend == Backend::kGloo  ? "gloo"
-                        : info.param.backend == Backend::kMpi ? "mpi"
-                                                              : "local";
+  const char* backend = info.param.backend == Backend::kGloo     ? "gloo"
+                        : info.param.backend == Backend::kMpi    ? "mpi"
+                        : info.param.backend == Backend::kStrict ? "strict"
+                                                                 : "local";
   return format("{}_{}", backend, info.param.ranks);
 }
 
@@ -439,7 +440,9 @@ INSTANTIATE_TEST_SUITE_P(Backends,
                                            Setting{Backend::kMpi, 2},
                                            Setting{Backend::kMpi, 3},
                                            Setting{Backend::kMpi, 4},
-                                           Setting{Backend::kMpi, 8}),
+                                           Setting{Backend::kMpi, 8},
+                                           Setting{Backend::kStrict, 3},
+                                           Setting{Backend::kStrict, 4}),
                          name_of);
 
 }  // namespace

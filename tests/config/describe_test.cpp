@@ -78,7 +78,7 @@ TEST(Schema, DescribesEveryType) {
   EXPECT_EQ(fields.at("number").at("type"), "number");
   EXPECT_EQ(fields.at("number").at("maximum"), 1.0);
   EXPECT_EQ(fields.at("choice").at("enum"),
-            json::parse(R"(["auto", "gloo", "nccl", "mpi", "local"])"));
+            json::parse(R"(["auto", "gloo", "nccl", "mpi", "local", "strict"])"));
   EXPECT_EQ(fields.at("maybe_text").at("anyOf").at(0), json::parse(R"({"const": "auto"})"));
   EXPECT_EQ(fields.at("numbers").at("items").at("minimum"), 0);
   EXPECT_EQ(fields.at("numbers").at("default"), json::parse("[1, 2]"));

@@ -110,8 +110,8 @@ TEST(Value, OthersSayWhatTheyTake) {
   EXPECT_EQ(refused<Duration>("soon"), "soon is not a time -> ");
   EXPECT_EQ(refused<Bytes>("64 mib"), "\"64 mib\" is not a size -> ");
   EXPECT_EQ(refused<Backend>("Nccl"),
-            "Nccl is not one of auto, gloo, nccl, mpi, local -> did you mean nccl?");
-  EXPECT_EQ(refused<Backend>("x"), "x is not one of auto, gloo, nccl, mpi, local -> ");
+            "Nccl is not one of auto, gloo, nccl, mpi, local, strict -> did you mean nccl?");
+  EXPECT_EQ(refused<Backend>("x"), "x is not one of auto, gloo, nccl, mpi, local, strict -> ");
   EXPECT_EQ(refused<std::vector<int>>("[1, two]"),
             "item 2 of the list: two is not a whole number in plain digits -> ");
   EXPECT_EQ(refused<std::vector<int>>("[[1]]"), "item 1 of the list: is not a single value -> ");

@@ -19,19 +19,17 @@ using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
 using tests::Case;
 using tests::Grid;
 
+using config::Backend;
 using tests::Launcher;
 
 // The same cases on all ranks of one job: starting processes takes longer than they do.
 template <class Check>
-void on_ranks_of(const Grid& grid, Launcher launcher, const Check& check) {
+void on_ranks_of(const Grid& grid, Backend backend, const Check& check) {
+  const Launcher launcher = backend == Backend::kMpi ? Launcher::kMpirun : Launcher::kShoal;
   tests::run_ranks(grid.ranks,
                    [&](const cluster::Membership& me, const cluster::Environment& environment) {
                      const auto world = comm::World::join(
-                         me, environment,
-                         {.backend = launcher == Launcher::kMpirun ? config::Backend::kMpi
-                                                                   : config::Backend::kGloo,
-                          .deadline = 60s,
-                          .rendezvous = 60s});
+                         me, environment, {.backend = backend, .deadline = 60s, .rendezvous = 60s});
                      for (const Case& c : grid.cases) {
                        SCOPED_TRACE(name_of(c));
                        const config::RunConfig config = config_of(c, grid.ranks);
@@ -43,8 +41,8 @@ void on_ranks_of(const Grid& grid, Launcher launcher, const Check& check) {
                    {.launcher = launcher, .environment = {{"OMP_NUM_THREADS", "1"}}});
 }
 
-void run_cases(const Grid& grid, Launcher launcher = Launcher::kShoal) {
-  on_ranks_of(grid, launcher,
+void run_cases(const Grid& grid, Backend backend = Backend::kGloo) {
+  on_ranks_of(grid, backend,
               [&](const config::RunConfig&, const Agreement& found, const std::string& name) {
                 const TensorDifference worst = found.worst();
                 if (!name.empty())
@@ -77,7 +75,7 @@ void run_in(const char* precision) {
                             "optimizer.epsilon=1.0e-3"};
   for (Case& c : grid.cases) c.sets.insert(c.sets.end(), more.begin(), more.end());
   on_ranks_of(
-      grid, Launcher::kShoal,
+      grid, Backend::kGloo,
       [](const config::RunConfig& config, const Agreement& found, const std::string& name) {
         const auto [gradient, gradients] = times_one_rank(found, &TensorDifference::gradient_error);
         const auto [weight, weights] = times_one_rank(found, &TensorDifference::weight_error);
@@ -91,7 +89,7 @@ void run_in(const char* precision) {
       });
 }
 
-TEST(Grid, OverMpi) { run_cases(tests::one_of_each_kind(), Launcher::kMpirun); }
+TEST(Grid, OverMpi) { run_cases(tests::one_of_each_kind(), Backend::kMpi); }
 
 TEST(Grid, InSinglePrecision) { run_in("fp32"); }
 
@@ -108,6 +106,21 @@ TEST(Grid, FourRanksOfTwoKinds) { run_cases(tests::four_ranks_of_two_kinds()); }
 TEST(Grid, SixRanks) { run_cases(tests::six_ranks()); }
 
 TEST(Grid, EightRanks) { run_cases(tests::eight_ranks()); }
+
+// The rules of NCCL, without a GPU.
+TEST(StrictGrid, TwoRanks) { run_cases(tests::two_ranks(), Backend::kStrict); }
+
+TEST(StrictGrid, ThreeRanks) { run_cases(tests::three_ranks(), Backend::kStrict); }
+
+TEST(StrictGrid, FourRanks) { run_cases(tests::four_ranks(), Backend::kStrict); }
+
+TEST(StrictGrid, FourRanksOfTwoKinds) {
+  run_cases(tests::four_ranks_of_two_kinds(), Backend::kStrict);
+}
+
+TEST(StrictGrid, SixRanks) { run_cases(tests::six_ranks(), Backend::kStrict); }
+
+TEST(StrictGrid, EightRanks) { run_cases(tests::eight_ranks(), Backend::kStrict); }
 
 }  // namespace
 }  // namespace shoal::verify
