@@ -170,7 +170,7 @@ class Bench {
     for (int i = 0; i < rounds_; ++i) {
       ours.push_back(prepared([&] {
         const shoal::state::Checkpoint checkpoint(path);
-        shoal::checkpoint::load(checkpoint, state());
+        side_.model().set_masters([&] { shoal::checkpoint::load(checkpoint, state()); });
       }));
       plain.push_back(prepared([&] { read_files(path); }));
     }
@@ -184,7 +184,7 @@ class Bench {
   [[nodiscard]] const std::string& figures() const { return figures_; }
 
  private:
-  shoal::checkpoint::TrainingState state() { return {*world_, side_.model(), side_.optimizer()}; }
+  shoal::checkpoint::TrainingState state() { return {*world_, side_.model()}; }
 
   void begin() {
     saver_.begin(1, state(), {}, {.after = [this](const auto& saved) { saved_ = saved; }});
@@ -197,7 +197,7 @@ class Bench {
 
   void take_step() {
     (void)side_.gradients_of(0);
-    (void)side_.update(0);
+    (void)side_.update();
   }
 
   void figure(const std::string& name, const Quartiles& value) {

@@ -51,7 +51,7 @@ void check(const EvalWords& words) {
 }
 
 Report eval_data(const OpenedModel& model, const EvalWords& words) {
-  const int64_t context = model.config().context;
+  const int64_t context = model.model->config().context;
   const int64_t length =
       words.sequence_length.value_or(static_cast<int>(std::min(context, int64_t{1} << 24)));
   const auto stream = std::make_shared<data::SampleStream>(
@@ -60,7 +60,7 @@ Report eval_data(const OpenedModel& model, const EvalWords& words) {
                           .sequence_length = static_cast<uint32_t>(length),
                           .order = data::OrderKind::kSequential});
   generate::DataEvaluation evaluation(
-      model.scorer(), stream,
+      *model.model, stream,
       {.batch = static_cast<uint64_t>(words.batch), .separate_documents = !words.join_documents});
   generate::DataLoss loss;
   std::atomic<uint64_t> samples = 0;

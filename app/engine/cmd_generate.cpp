@@ -51,7 +51,7 @@ class Writer {
         prints_(job.speaks()),
         tokenizer_(tokenizer_of(model_, words.tokenizer)),
         encoder_(tokenizer_),
-        generator_(model_.scorer(), tokenizer_),
+        generator_(*model_.model, tokenizer_),
         added_(words.added ? data::AddedIn::kAsTokens : data::AddedIn::kAsText),
         options_{.sampling = words.sampling,
                  .max_new_tokens = words.max_new_tokens,
@@ -66,7 +66,7 @@ class Writer {
     const Generation made = generator_.run(ids_of(prompt), options);
     if (prints_) std::cout << std::endl;
     if (made.stopped_by == StoppedBy::kContext)
-      log::info("the model's context of {} tokens is full", model_.config().context);
+      log::info("the model's context of {} tokens is full", model_.model->config().context);
   }
 
   void print_json(const std::string& prompt) {

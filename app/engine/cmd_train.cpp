@@ -71,9 +71,7 @@ std::function<std::string(parallel::ParallelModel&)> sampler_for(const config::R
           seed = config.run.seed](parallel::ParallelModel& model) {
     generate::GenerateOptions options{.max_new_tokens = tokens, .slide = true};
     options.sampling.seed = seed;
-    const generate::Scorer scorer(model.decoder(), model.device(),
-                                  [&](const model::Pass& pass) { return model.forward(pass); });
-    return generate::Generator(scorer, tokenizer).run(prompt, options).text;
+    return generate::Generator(model, tokenizer).run(prompt, options).text;
   };
 }
 

@@ -86,7 +86,7 @@ size_t largest(const std::vector<double>& values) {
   return static_cast<size_t>(std::max_element(values.begin(), values.end()) - values.begin());
 }
 
-Judged judge(const generate::Scorer& scorer, data::Encoder& encoder, const ChoiceItem& item) {
+Judged judge(parallel::ParallelModel& model, data::Encoder& encoder, const ChoiceItem& item) {
   Encoded encoded;
   std::vector<std::vector<TokenId>> endings;
   for (const std::string& ending : item.endings) {
@@ -95,7 +95,7 @@ Judged judge(const generate::Scorer& scorer, data::Encoder& encoder, const Choic
   }
   Judged judged;
   std::vector<double> per_byte;
-  for (const generate::Likelihood& one : generate::likelihoods(scorer, encoded.context, endings)) {
+  for (const generate::Likelihood& one : generate::likelihoods(model, encoded.context, endings)) {
     const size_t bytes = item.endings[per_byte.size()].size();
     per_byte.push_back(one.log_probability / static_cast<double>(std::max(bytes, size_t{1})));
     judged.log_probabilities.push_back(one.log_probability);
@@ -139,7 +139,6 @@ Report eval_choices(const OpenedModel& model,
                     std::shared_ptr<const data::Tokenizer> tokenizer,
                     const ChoiceOptions& options) {
   data::Encoder encoder(std::move(tokenizer));
-  const generate::Scorer scorer = model.scorer();
   std::atomic<int64_t> items = 0;
   std::atomic<int64_t> plain = 0;
   int64_t by_bytes = 0;
@@ -152,7 +151,7 @@ Report eval_choices(const OpenedModel& model,
     });
     for_each_line(options.file, [&](std::string_view line) {
       const ChoiceItem item = choice_in(line);
-      const Judged judged = judge(scorer, encoder, item);
+      const Judged judged = judge(*model.model, encoder, item);
       plain += judged.plain == item.label ? 1 : 0;
       by_bytes += judged.by_bytes == item.label ? 1 : 0;
       ++items;

@@ -141,7 +141,7 @@ std::vector<std::string> run_case(const Hunted& one,
                                   const fs::path& saves) {
   const config::RunConfig config = one.layout.config();
   const auto state_of = [&](verify::Side& side) {
-    return checkpoint::TrainingState{world, side.model(), side.optimizer()};
+    return checkpoint::TrainingState{world, side.model()};
   };
   const int64_t before = task == Task::kCompare ? 0 : steps_before_save(one.number);
   if (task == Task::kSave) {
@@ -149,7 +149,7 @@ std::vector<std::string> run_case(const Hunted& one,
     verify::Side side(config, ranks);
     for (int64_t step = 0; step < before; ++step) {
       side.gradients_of(step);
-      side.update(step);
+      side.update();
     }
     checkpoint::save(saves, static_cast<uint64_t>(before), state_of(side), {});
     return {};
@@ -157,9 +157,7 @@ std::vector<std::string> run_case(const Hunted& one,
   verify::CompareOptions compare{.steps = kSteps, .steps_before = before};
   if (before > 0)
     compare.resume = [&](verify::Side& layout) {
-      layout.load([&] {
-        checkpoint::resume_newest(saves, state_of(layout), [](const checkpoint::Described&) {});
-      });
+      checkpoint::resume_newest(saves, state_of(layout), [](const checkpoint::Described&) {});
     };
   const verify::Agreement found = verify::compare_with_one_rank(config, world, compare);
   return verify::outside(found, verify::tolerance_of(config, found));

@@ -42,10 +42,6 @@ void add_layout_choice(Arguments& command, LayoutChoice& choice) {
 
 ModelJob::ModelJob(const std::string& path, const LayoutChoice& choice)
     : job_(start_job(std::nullopt, sets_of(choice))) {
-  if (job_.me.world_size == 1) {
-    model_ = open_model(path);
-    return;
-  }
   set_threads(job_);
   world_ = comm::World::join(job_.me, job_.environment, comm::world_options(job_.config.comm));
   ranks_ = std::make_unique<parallel::Ranks>(*world_, job_.config);
@@ -53,7 +49,7 @@ ModelJob::ModelJob(const std::string& path, const LayoutChoice& choice)
 }
 
 void ModelJob::refuse_standard_input() const {
-  if (world_)
+  if (world_->size() > 1)
     throw UsageError(
         "standard input comes to one rank only: under a launcher name a file, or a --prompt");
 }
@@ -61,7 +57,7 @@ void ModelJob::refuse_standard_input() const {
 void ModelJob::leave() {
   model_ = {};  // its groups would keep the others' connections to rank 0
   ranks_.reset();
-  if (world_) world_->leave();
+  world_->leave();
 }
 
 }  // namespace shoal::app

@@ -1,7 +1,7 @@
-// model_job.h -- a model that a command asks: in this process, or spread over the ranks of a job.
+// model_job.h -- a model that a command asks, spread over the ranks of its job, which may be one.
 //
 //   const ModelJob job("gpt2", {.sets = {"parallel.tp=2"}});
-//   const generate::Generator generator(job.model().scorer(), tokenizer);
+//   const generate::Generator generator(*job.model().model, tokenizer);
 //   if (job.speaks()) std::cout << ...
 //
 // Under a launcher all ranks run the same command and get the same answers; rank 0 prints them.
@@ -45,7 +45,7 @@ class ModelJob {
 
  private:
   Job job_;
-  std::unique_ptr<comm::World> world_;  // nullptr: this process is alone
+  std::unique_ptr<comm::World> world_;
   std::unique_ptr<parallel::Ranks> ranks_;
   OpenedModel model_;
 };

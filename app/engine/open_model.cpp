@@ -17,7 +17,6 @@ using data::TokenId;
 
 constexpr const char* kGenerationConfig = "generation_config.json";
 constexpr size_t kMaxConfigBytes = size_t{1} << 20;
-const model::Materials kToBeLoaded{.gradients = false, .new_values = false};
 
 // "eos_token_id": a number or several; nothing when the file does not say.
 std::optional<std::vector<TokenId>> end_ids_in(const fs::path& file) {
@@ -50,68 +49,44 @@ std::vector<TokenId> end_ids_of(const fs::path& directory) {
   return {};
 }
 
-// Makes the decoder, or this rank's part of it, and calls `load` with it.
-template <class Load>
-void make_model(OpenedModel& opened,
-                const config::ModelConfig& config,
-                const LayoutPlace* place,
-                const Load& load) {
-  if (place == nullptr) {
-    model::PlainBuilder builder({});
-    opened.decoder = std::make_unique<model::Decoder>(config, builder);
-    opened.decoder->materialize(kToBeLoaded);
-    load(*opened.decoder);
-    return;
-  }
-  config::RunConfig run = place->config;
+// This rank's part of a model whose weights are to be loaded.
+std::unique_ptr<parallel::ParallelModel> make_model(const config::ModelConfig& config,
+                                                    const LayoutPlace& place) {
+  config::RunConfig run = place.config;
   run.model = config;
-  const int ranks = place->ranks.mesh().num_ranks();
+  const int ranks = place.ranks.mesh().num_ranks();
   run.train.batch = ranks;  // nothing is trained: all ranks are given the same
   run.train.micro_batch = std::nullopt;
   plan::require_layout(run, ranks);
-  opened.spread = std::make_unique<parallel::ParallelModel>(run, place->ranks, kToBeLoaded);
-  load(*opened.spread);
+  return std::make_unique<parallel::ParallelModel>(
+      run, place.ranks,
+      model::Materials{.device = place.ranks.device(), .gradients = false, .new_values = false});
 }
 
-OpenedModel open_hugging_face(const fs::path& directory, const LayoutPlace* place) {
-  OpenedModel opened{.path = directory, .end_ids = end_ids_of(directory)};
-  make_model(opened, checkpoint::read_hugging_face_config(directory).config, place,
-             [&](auto& model) { checkpoint::load_hugging_face(directory, model); });
+OpenedModel open_hugging_face(const fs::path& directory, const LayoutPlace& place) {
+  OpenedModel opened{
+      .path = directory,
+      .model = make_model(checkpoint::read_hugging_face_config(directory).config, place),
+      .end_ids = end_ids_of(directory)};
+  checkpoint::load_hugging_face(directory, *opened.model);
   if (!tokenizer_files(directory).empty()) opened.tokenizer = directory;
   return opened;
 }
 
-OpenedModel open_checkpoint(const FoundCheckpoint& found, const LayoutPlace* place) {
+OpenedModel open_checkpoint(const FoundCheckpoint& found, const LayoutPlace& place) {
   const state::Checkpoint checkpoint(found.path);
-  OpenedModel opened{.path = found.path};
-  make_model(opened, model_in(checkpoint), place,
-             [&](auto& model) { checkpoint::load_weights(checkpoint, model); });
+  OpenedModel opened{.path = found.path, .model = make_model(model_in(checkpoint), place)};
+  checkpoint::load_weights(checkpoint, *opened.model);
   if (!tokenizer_files(found.run).empty()) opened.tokenizer = found.run;
   return opened;
 }
 
-OpenedModel open_any(const fs::path& path, const LayoutPlace* place) {
+}  // namespace
+
+OpenedModel open_model(const fs::path& path, const LayoutPlace& place) {
   if (is_hugging_face_directory(path)) return open_hugging_face(path, place);
   if (const auto found = find_best_checkpoint(path)) return open_checkpoint(*found, place);
   refuse_as_model(path);
-}
-
-}  // namespace
-
-OpenedModel open_model(const fs::path& path) { return open_any(path, nullptr); }
-
-OpenedModel open_model(const fs::path& path, const LayoutPlace& place) {
-  return open_any(path, &place);
-}
-
-const config::ModelConfig& OpenedModel::config() const {
-  return decoder ? decoder->config() : spread->decoder().config();
-}
-
-generate::Scorer OpenedModel::scorer() const {
-  if (decoder) return *decoder;
-  return {spread->decoder(), kToBeLoaded.device,
-          [model = spread.get()](const model::Pass& pass) { return model->forward(pass); }};
 }
 
 std::shared_ptr<const data::Tokenizer> tokenizer_of(const OpenedModel& model,

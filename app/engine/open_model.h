@@ -1,7 +1,7 @@
 // open_model.h -- a model that a command names by a path, ready to be asked.
 //
-//   const OpenedModel model = open_model("gpt2");
-//   model.decoder->config().context
+//   const OpenedModel opened = open_model("gpt2", place);
+//   opened.model->config().context
 //
 // A Hugging Face directory, a run's directory (its best checkpoint by validation loss, else its newest), or
 // one checkpoint of a run: app/model_path.h tells them apart.
@@ -14,8 +14,6 @@
 
 #include "shoal/data/token_id.h"
 #include "shoal/data/tokenizer/tokenizer.h"
-#include "shoal/generate/scorer.h"
-#include "shoal/model/decoder.h"
 #include "shoal/parallel/parallel_model.h"
 #include "shoal/parallel/ranks.h"
 
@@ -25,14 +23,9 @@ namespace shoal::app {
 
 struct OpenedModel {
   std::filesystem::path path;
-  std::unique_ptr<model::Decoder> decoder;          // in fp32, on the CPU; nullptr:
-  std::unique_ptr<parallel::ParallelModel> spread;  // over ranks
-  std::optional<std::filesystem::path> tokenizer;   // that lies beside it
-  std::vector<data::TokenId> end_ids;               // with which its texts end
-
-  [[nodiscard]] const config::ModelConfig& config() const;
-  // To ask it: by all of the ranks, where there are several.
-  [[nodiscard]] generate::Scorer scorer() const;
+  std::unique_ptr<parallel::ParallelModel> model = nullptr;       // in fp32
+  std::optional<std::filesystem::path> tokenizer = std::nullopt;  // that lies beside it
+  std::vector<data::TokenId> end_ids = {};                        // with which its texts end
 };
 
 // A layout, and this rank's place in it.
@@ -41,10 +34,8 @@ struct LayoutPlace {
   const parallel::Ranks& ranks;
 };
 
-// UsageError when the path is no model, DataError when there is something wrong with its files.
-OpenedModel open_model(const std::filesystem::path& path);
-// Spread over ranks: each reads whole tensors, one at a time, and keeps its part. Also UsageError when the
-// model cannot be spread so. Collective.
+// Each rank reads whole tensors, one at a time, and keeps its part. UsageError when the path is no model, or the model
+// does not fit the layout; DataError when there is something wrong with its files. Collective.
 OpenedModel open_model(const std::filesystem::path& path, const LayoutPlace& place);
 
 // The one that was chosen, or the model's own. UsageError when there is neither.

@@ -35,13 +35,14 @@ shoal::config::RunConfig small_llama() {
 }
 
 // Rows [begin, end) of a step, which count from different numbers, each with its targets.
-shoal::model::Pass counting(const shoal::model::Decoder& decoder, int64_t begin, int64_t end) {
+shoal::model::Pass counting(const shoal::parallel::ParallelModel& model,
+                            int64_t begin,
+                            int64_t end) {
   const at::Tensor start = at::arange(begin, end).unsqueeze(1);
   const at::Tensor numbers = (start + at::arange(kLength + 1)).remainder(kNumbers);
   shoal::model::Pass pass{.tokens = numbers.narrow(1, 0, kLength).contiguous(), .training = true};
-  pass.targets = {.classes = numbers.narrow(1, 1, kLength).reshape({-1}),
-                  .scale = 1.0 / static_cast<double>(kRows * kLength)};
-  decoder.place(pass);
+  pass.targets = {.classes = numbers.narrow(1, 1, kLength).reshape({-1})};
+  model.place(pass);
   return pass;
 }
 
@@ -51,16 +52,14 @@ void learn(shoal::comm::World& world) {
   const parallel::Ranks ranks(world, config);
   parallel::ParallelModel model(config, ranks,
                                 {.dtype = at::kDouble, .gradient_dtype = at::kDouble, .seed = 1});
-  optim::Optimizer optimizer(config.optimizer, model.trainable());
   const auto rank = static_cast<uint64_t>(world.rank());
   const auto size = static_cast<uint64_t>(world.size());
   const auto begin = static_cast<int64_t>(even_part_begin(kRows, rank, size));
   const auto end = static_cast<int64_t>(even_part_begin(kRows, rank + 1, size));
   for (int step = 0; step <= 100; ++step) {
-    const model::Pass pass = counting(model.decoder(), step + begin, step + end);
-    const at::Tensor loss = model.forward_backward({&pass, 1});
-    optimizer.step(/*lr=*/1e-2, loss);
-    model.changed();
+    const model::Pass pass = counting(model, step + begin, step + end);
+    const at::Tensor loss = model.forward_backward({&pass, 1}, {.lr = 1e-2});
+    model.update();
     if (step % 50 == 0 && world.rank() == 0)
       std::cout << "step " << step << ", loss " << loss.item<double>() << "\n";
   }

@@ -1,5 +1,5 @@
 // held_tensors.h -- the logical tensors of a training's state of which this rank holds something: weights,
-// the optimizer's means, and a few small ones.
+// the optimizer's moments, and a few small ones.
 #pragma once
 
 #include <string>
@@ -23,10 +23,10 @@ struct HeldTensor {
 // Everything that this rank holds.
 std::vector<HeldTensor> held_by(const TrainingState& state);
 
-// What this rank writes. Of ranks that hold the same, each writes a part: together they write everything, once.
+// The part of it that this rank writes: all ranks together write everything, once.
 std::vector<HeldTensor> written_by(const TrainingState& state);
 
-// The weights alone, as they are computed with.
+// The weights alone.
 std::vector<HeldTensor> held_weights(const parallel::ParallelModel& model);
 
 }  // namespace shoal::checkpoint

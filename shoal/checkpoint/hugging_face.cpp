@@ -1,11 +1,10 @@
 #include "shoal/checkpoint/hugging_face.h"
 
-#include <map>
 #include <set>
 
 #include <ATen/ATen.h>
 
-#include "shoal/checkpoint/spread_weights.h"
+#include "shoal/blueprint/decoder.h"
 #include "shoal/checkpoint/tensor_bytes.h"
 #include "shoal/core/error.h"
 #include "shoal/state/hugging_face/names.h"
@@ -24,7 +23,7 @@ class Loading {
   Loading(const fs::path& directory, const state::HuggingFaceModel& model)
       : path_(directory), files_(directory), model_(model) {}
 
-  void load(const model::WeightSpec& spec, const at::Tensor& weight) {
+  void load(const blueprint::WeightSpec& spec, const at::Tensor& weight) {
     const ForeignTensor foreign = state::foreign_tensor(model_.family, model_.config, spec.name);
     int64_t row = 0;
     for (const ForeignPart& part : foreign.parts) {
@@ -36,8 +35,8 @@ class Loading {
     }
   }
 
-  // There is such a tensor, and it is another rank's to load.
-  void leave(const model::WeightSpec& spec) {
+  // There is such a tensor, whichever rank will load it.
+  void require(const blueprint::WeightSpec& spec) {
     for (const ForeignPart& part :
          state::foreign_tensor(model_.family, model_.config, spec.name).parts)
       (void)use(state::name_in(files_, part.name));
@@ -74,52 +73,26 @@ class Loading {
 
 }  // namespace
 
-void load_hugging_face(const fs::path& directory, const model::Decoder& decoder) {
-  const at::NoGradGuard no_grad;
-  const state::HuggingFaceModel model = read_hugging_face_config(directory);
-  Loading loading(directory, model);
-  for (const auto& unit : decoder.units()) {
-    for (size_t i = 0; i < unit->weights().size(); ++i)
-      loading.load(unit->weights().spec(i), unit->weights().weight(i));
-  }
-  loading.refuse_what_is_left();
-}
-
-namespace {
-
-void load_into(const fs::path& directory, parallel::ParallelModel& model, const FlatOf& flat_of) {
+// Whole tensors are read one at a time, in the type of where they go, and this rank's part of each is kept.
+void load_hugging_face(const fs::path& directory, parallel::ParallelModel& model) {
   const state::HuggingFaceModel described = read_hugging_face_config(directory);
   Loading loading(directory, described);
-  model::PlainBuilder builder({});
-  const model::Decoder all(described.config, builder);  // for the names: it has no tensors
-  for (const auto& unit : all.units()) {
-    for (size_t i = 0; i < unit->weights().size(); ++i) loading.leave(unit->weights().spec(i));
+  const config::ModelConfig& config = described.config;
+  for (const blueprint::UnitBlueprint& unit :
+       blueprint::units_of(config, blueprint::UnitRange::all(config))) {
+    for (const blueprint::WeightSpec& weight : unit.weights) loading.require(weight);
   }
   loading.refuse_what_is_left();
-  model.settle();
-  set_weights(model, flat_of, [&](const model::WeightSpec& spec, const at::Tensor& whole) {
-    loading.load(spec, whole);
+  model.set_masters([&] {
+    const at::NoGradGuard no_grad;
+    const std::vector<at::Tensor> masters = model.masters();
+    for (const plan::Holding& holding : model.holdings()) {
+      const at::Tensor into = masters[holding.group].narrow(0, holding.offset, holding.count);
+      const at::Tensor whole = at::empty(holding.weight->shape, into.options().device(at::kCPU));
+      loading.load(*holding.weight, whole);
+      into.copy_(parallel::part_of(whole, holding));
+    }
   });
-}
-
-}  // namespace
-
-void load_hugging_face(const fs::path& directory, parallel::ParallelModel& model) {
-  load_into(directory, model, [](const parallel::UnitGroup& group) { return group.shard(); });
-  model.changed();
-}
-
-void load_hugging_face(const fs::path& directory,
-                       parallel::ParallelModel& model,
-                       optim::Optimizer& optimizer) {
-  std::map<std::string, at::Tensor> masters;
-  for (const optim::UnitState& unit : optimizer.unit_states()) masters[unit.name] = unit.master;
-  load_into(directory, model, [&](const parallel::UnitGroup& group) {
-    const auto found = masters.find(group.name());
-    return found == masters.end() ? group.shard() : found->second;  // an empty one has none
-  });
-  optimizer.weights_from_masters();
-  model.changed();
 }
 
 }  // namespace shoal::checkpoint

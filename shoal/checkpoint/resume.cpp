@@ -85,7 +85,6 @@ Described load_unshared(const fs::path& path,
   accept(found);
   const at::NoGradGuard no_grad;
   load_from_first_rank(world, checkpoint ? &*checkpoint : nullptr, manifest, held_by(state));
-  state.optimizer.weights_from_masters();
   return found;
 }
 
@@ -101,15 +100,9 @@ Described load_one(const fs::path& path,
   return load_unshared(path, state, accept);
 }
 
-}  // namespace
-
-bool has_checkpoint(comm::World& world, const fs::path& root) {
-  return !candidates(world, root).empty();
-}
-
-Described resume_newest(const fs::path& root,
-                        const TrainingState& state,
-                        const std::function<void(const Described&)>& accept) {
+Described load_newest(const fs::path& root,
+                      const TrainingState& state,
+                      const std::function<void(const Described&)>& accept) {
   const std::vector<fs::path> paths = candidates(state.world, root);
   for (const fs::path& path : paths) {
     try {
@@ -121,6 +114,20 @@ Described resume_newest(const fs::path& root,
   }
   throw DataError(
       format("none of the {} checkpoints in {} can be loaded", paths.size(), root.string()));
+}
+
+}  // namespace
+
+bool has_checkpoint(comm::World& world, const fs::path& root) {
+  return !candidates(world, root).empty();
+}
+
+Described resume_newest(const fs::path& root,
+                        const TrainingState& state,
+                        const std::function<void(const Described&)>& accept) {
+  Described loaded;
+  state.model.set_masters([&] { loaded = load_newest(root, state, accept); });
+  return loaded;
 }
 
 }  // namespace shoal::checkpoint

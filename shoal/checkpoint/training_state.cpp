@@ -27,15 +27,6 @@ const state::TensorSpec& require(const state::Checkpoint& checkpoint,
   return *spec;
 }
 
-void read_into(const state::Checkpoint& checkpoint,
-               const std::string& name,
-               const at::Tensor& tensor) {
-  const state::TensorSpec& spec = require(checkpoint, name, tensor.sizes().vec());
-  const at::Tensor read = at::empty(spec.shape, torch_type(spec.dtype));
-  checkpoint.read(name, writable_bytes_of(read));
-  tensor.copy_(read);
-}
-
 // Straight to where it belongs when the elements are the same there.
 void read_held(const state::Checkpoint& checkpoint, const HeldTensor& held) {
   const state::TensorSpec& spec = require(checkpoint, held.name, held.shape);
@@ -79,22 +70,13 @@ void load(const state::Checkpoint& checkpoint, const TrainingState& state) {
       std::erase_if(tensors, [&](const HeldTensor& held) { return held.name == other.name; });
   }
   read_all(checkpoint, tensors);
-  state.optimizer.weights_from_masters();
-}
-
-void load_weights(const state::Checkpoint& checkpoint, const model::Decoder& decoder) {
-  const at::NoGradGuard no_grad;
-  for (const auto& unit : decoder.units()) {
-    for (size_t i = 0; i < unit->weights().size(); ++i)
-      read_into(checkpoint, state::name_in_checkpoint(unit->weights().spec(i).name),
-                unit->weights().weight(i));
-  }
 }
 
 void load_weights(const state::Checkpoint& checkpoint, parallel::ParallelModel& model) {
-  const at::NoGradGuard no_grad;
-  read_all(checkpoint, held_weights(model));
-  model.changed();
+  model.set_masters([&] {
+    const at::NoGradGuard no_grad;
+    read_all(checkpoint, held_weights(model));
+  });
 }
 
 }  // namespace shoal::checkpoint

@@ -9,8 +9,6 @@
 #include <vector>
 
 #include "shoal/comm/world.h"
-#include "shoal/model/decoder.h"
-#include "shoal/optim/optimizer.h"
 #include "shoal/parallel/parallel_model.h"
 #include "shoal/state/checkpoint.h"
 
@@ -18,8 +16,7 @@ namespace shoal::checkpoint {
 
 struct TrainingState {
   comm::World& world;
-  const parallel::ParallelModel& model;
-  optim::Optimizer& optimizer;
+  parallel::ParallelModel& model;
   // Small tensors beside them, the same on all ranks. One that a checkpoint does not have stays as it is: the scale of fp16
   // gradients, where the run was in another precision.
   std::vector<optim::NamedTensor> others = {};
@@ -32,13 +29,11 @@ std::filesystem::path save(const std::filesystem::path& root,
                            const TrainingState& state,
                            const state::Values& values);
 
-// Writes all tensors of the state; each rank reads what it holds, whatever layout has saved it. DataError when
-// one is missing or of another shape. Not collective: see resume.h.
+// Sets all tensors of the state inside model.set_masters(); each rank reads what it holds, whatever layout has saved it.
+// DataError when one is missing or of another shape. Not collective: see resume.h.
 void load(const state::Checkpoint& checkpoint, const TrainingState& state);
 
-// The weights alone, of any type.
-void load_weights(const state::Checkpoint& checkpoint, const model::Decoder& decoder);
-// Of a decoder that is spread over ranks. Collective.
+// Loads the weights alone. Collective.
 void load_weights(const state::Checkpoint& checkpoint, parallel::ParallelModel& model);
 
 }  // namespace shoal::checkpoint

@@ -27,6 +27,9 @@ class MeshGroups {
   [[nodiscard]] const plan::Mesh& mesh() const { return mesh_; }
   [[nodiscard]] Group along(plan::AxisSet axes) const;
 
+  // Connects every group anew, in the same order; handles that others have of them stay valid. Collective.
+  void rebuild(World& world);
+
  private:
   MeshGroups(plan::Mesh mesh, Group group);
 

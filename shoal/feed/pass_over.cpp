@@ -24,7 +24,6 @@ std::vector<uint32_t> lengths_of_rows(const std::vector<uint32_t>& lengths,
 model::Pass pass_over(const TokenBatch& batch,
                       int64_t first,
                       int64_t count,
-                      const model::Decoder& decoder,
                       bool separate_documents) {
   const int64_t length = batch.tokens.size(1) - 1;
   const at::Tensor ids = batch.tokens.narrow(0, first, count).to(at::kLong);
@@ -36,13 +35,7 @@ model::Pass pass_over(const TokenBatch& batch,
   if (separate_documents)
     pass.documents = model::Documents::of_lengths(
         lengths_of_rows(batch.document_lengths, length, first, count), length);
-  decoder.place(pass);
   return pass;
-}
-
-int64_t targets_of(const model::Pass& pass) {
-  const at::Tensor& counted = pass.targets->counted;
-  return counted.defined() ? counted.ne(0).sum().item<int64_t>() : pass.targets->classes.numel();
 }
 
 }  // namespace shoal::feed

@@ -1,20 +1,18 @@
 #include "shoal/generate/continuation.h"
 
-#include <utility>
-
 #include <ATen/ATen.h>
 
 #include "shoal/core/error.h"
 
 namespace shoal::generate {
 
-Continuation::Continuation(Scorer scorer, int64_t capacity)
-    : scorer_(std::move(scorer)),
+Continuation::Continuation(parallel::ParallelModel& model, int64_t capacity)
+    : model_(model),
       cache_{.layers = std::vector<model::KeyValueCache::Layer>(
-                 static_cast<size_t>(scorer_.decoder().config().layers)),
+                 static_cast<size_t>(model.config().layers)),
              .capacity = capacity} {
-  SHOAL_CHECK(capacity <= scorer_.decoder().config().context, "{} tokens in a context of {}",
-              capacity, scorer_.decoder().config().context);
+  SHOAL_CHECK(capacity <= model.config().context, "{} tokens in a context of {}", capacity,
+              model.config().context);
 }
 
 at::Tensor Continuation::append(std::span<const data::TokenId> tokens) {
@@ -24,15 +22,15 @@ at::Tensor Continuation::append(std::span<const data::TokenId> tokens) {
   SHOAL_CHECK(cache_.length + count <= cache_.capacity, "{} tokens, room for {}",
               cache_.length + count, cache_.capacity);
   const at::NoGradGuard no_grad;
-  model::Pass pass{.tokens = row_of(tokens, scorer_), .first_score = count - 1, .cache = &cache_};
-  scorer_.decoder().place(pass, cache_.length);
-  const at::Tensor scores = scorer_.forward(pass);
+  model::Pass pass{.tokens = row_of(tokens, model_), .first_score = count - 1, .cache = &cache_};
+  model_.place(pass, cache_.length);
+  const at::Tensor logits = model_.forward(pass);
   cache_.length += count;
-  return scores.view({-1});
+  return logits.view({-1});
 }
 
-at::Tensor row_of(std::span<const data::TokenId> tokens, const Scorer& scorer) {
-  const int64_t vocabulary = *scorer.decoder().config().vocab_size;
+at::Tensor row_of(std::span<const data::TokenId> tokens, const parallel::ParallelModel& model) {
+  const int64_t vocabulary = *model.config().vocab_size;
   at::Tensor row = at::empty({1, static_cast<int64_t>(tokens.size())}, at::kLong);
   int64_t* out = row.data_ptr<int64_t>();
   for (const data::TokenId id : tokens) {
@@ -43,7 +41,7 @@ at::Tensor row_of(std::span<const data::TokenId> tokens, const Scorer& scorer) {
                  id, vocabulary));
     *out++ = id;
   }
-  return row.to(scorer.device());
+  return row.to(model.device());
 }
 
 }  // namespace shoal::generate

@@ -11,8 +11,7 @@
 namespace shoal::generate {
 namespace {
 
-void check(const model::Decoder& decoder, const data::SampleStream& stream) {
-  const config::ModelConfig& config = decoder.config();
+void check(const config::ModelConfig& config, const data::SampleStream& stream) {
   if (stream.layout().vocab_size > *config.vocab_size)
     throw UsageError(
         format("the data's vocabulary is {} tokens, the model's only {}: they were made "
@@ -25,14 +24,14 @@ void check(const model::Decoder& decoder, const data::SampleStream& stream) {
 
 }  // namespace
 
-DataEvaluation::DataEvaluation(Scorer scorer,
+DataEvaluation::DataEvaluation(parallel::ParallelModel& model,
                                std::shared_ptr<const data::SampleStream> stream,
                                const DataLossOptions& options)
-    : scorer_(std::move(scorer)),
+    : model_(model),
       options_(options),
       samples_(stream->source(0).samples_per_epoch()),
-      feed_(stream, {.global_batch = options.batch}, {.device = scorer_.device()}) {
-  check(scorer_.decoder(), *stream);
+      feed_(stream, {.global_batch = options.batch}, {.device = model.device()}) {
+  check(model.config(), *stream);
 }
 
 bool DataEvaluation::next(DataLoss& loss) {
@@ -42,10 +41,10 @@ bool DataEvaluation::next(DataLoss& loss) {
   const feed::TokenBatch batch = feed_.next();
   // The last batch goes on with the second epoch: those rows are left out.
   const auto rows = static_cast<int64_t>(std::min(options_.batch, samples_ - first));
-  const model::Pass pass =
-      feed::pass_over(batch, 0, rows, scorer_.decoder(), options_.separate_documents);
-  loss.sum += scorer_.forward(pass).item<double>();
-  loss.targets += static_cast<uint64_t>(feed::targets_of(pass));
+  model::Pass pass = feed::pass_over(batch, 0, rows, options_.separate_documents);
+  model_.place(pass);
+  loss.sum += model_.forward(pass).item<double>();
+  loss.targets += static_cast<uint64_t>(model::num_targets(pass));
   loss.samples += static_cast<uint64_t>(rows);
   return true;
 }

@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "shoal/feed/feed.h"
-#include "shoal/generate/scorer.h"
+#include "shoal/parallel/parallel_model.h"
 
 namespace shoal::generate {
 
@@ -34,8 +34,8 @@ struct DataLoss {
 class DataEvaluation {
  public:
   // One pass over the first source of a stream in sequential order. UsageError when the tokens do not
-  // fit the model.
-  DataEvaluation(Scorer scorer,
+  // fit the model, which outlives the evaluation; all of its ranks evaluate together.
+  DataEvaluation(parallel::ParallelModel& model,
                  std::shared_ptr<const data::SampleStream> stream,
                  const DataLossOptions& options);
 
@@ -45,7 +45,7 @@ class DataEvaluation {
   bool next(DataLoss& loss);
 
  private:
-  Scorer scorer_;
+  parallel::ParallelModel& model_;
   DataLossOptions options_;
   uint64_t samples_;
   feed::Feed feed_;

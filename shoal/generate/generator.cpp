@@ -29,8 +29,8 @@ std::string_view name_of(std::span<const TokenId> prompt) {
   return {reinterpret_cast<const char*>(prompt.data()), prompt.size_bytes()};
 }
 
-TokenId choose(const Sampler& sampler, const at::Tensor& scores, std::span<const TokenId> so_far) {
-  at::Tensor row = scores.to(at::kCPU, at::kFloat).contiguous();
+TokenId choose(const Sampler& sampler, const at::Tensor& logits, std::span<const TokenId> so_far) {
+  at::Tensor row = logits.to(at::kCPU, at::kFloat).contiguous();
   return sampler.choose({row.data_ptr<float>(), static_cast<size_t>(row.numel())}, so_far);
 }
 
@@ -50,22 +50,23 @@ std::string_view stop_name(StoppedBy reason) {
   return "";
 }
 
-Generator::Generator(Scorer scorer, std::shared_ptr<const data::Tokenizer> tokenizer)
-    : scorer_(std::move(scorer)), tokenizer_(std::move(tokenizer)) {}
+Generator::Generator(parallel::ParallelModel& model,
+                     std::shared_ptr<const data::Tokenizer> tokenizer)
+    : model_(model), tokenizer_(std::move(tokenizer)) {}
 
 Generation Generator::run(std::span<const TokenId> prompt, const GenerateOptions& options) const {
-  const int64_t context = scorer_.decoder().config().context;
+  const int64_t context = model_.config().context;
   check(prompt, options, context);
   const Sampler sampler(options.sampling, name_of(prompt));
   TextStream text(options.stop_texts, options.show);
   std::vector<TokenId> all(prompt.begin(), prompt.end());
   const auto begun = static_cast<int64_t>(prompt.size());
   std::optional<Continuation> continuation;
-  continuation.emplace(scorer_, std::min(context - begun, options.max_new_tokens - 1) + begun);
+  continuation.emplace(model_, std::min(context - begun, options.max_new_tokens - 1) + begun);
   Generation made;
-  at::Tensor scores = continuation->append(prompt);
+  at::Tensor logits = continuation->append(prompt);
   while (true) {
-    const TokenId id = choose(sampler, scores, all);
+    const TokenId id = choose(sampler, logits, all);
     made.ids.push_back(id);
     all.push_back(id);
     const auto& stops = options.stop_ids;
@@ -77,11 +78,11 @@ Generation Generator::run(std::span<const TokenId> prompt, const GenerateOptions
     if (static_cast<int64_t>(made.ids.size()) == options.max_new_tokens) break;
     made.stopped_by = StoppedBy::kContext;
     if (continuation->length() < context) {
-      scores = continuation->append({&id, 1});
+      logits = continuation->append({&id, 1});
     } else if (options.slide) {
       const auto kept = static_cast<size_t>((context + 1) / 2);
-      continuation.emplace(scorer_, context);
-      scores = continuation->append(std::span<const TokenId>(all).last(kept));
+      continuation.emplace(model_, context);
+      logits = continuation->append(std::span<const TokenId>(all).last(kept));
     } else {
       break;
     }

@@ -1,11 +1,11 @@
 // generator.h -- text that a model writes behind a prompt.
 //
-//   const Generator generator(decoder, tokenizer);
+//   const Generator generator(model, tokenizer);
 //   const Generation made = generator.run(prompt_ids, {.sampling = {.temperature = 0}});
 //   made.text, stop_name(made.stopped_by)
 //
 // What is made is a pure function of the weights, the prompt and the options: other prompts before it
-// change nothing. Threads may share a generator of a decoder; the ranks of a spread one run it together.
+// change nothing. All ranks of the model run it together and get the same text.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 #include "shoal/data/tokenizer/tokenizer.h"
 #include "shoal/generate/sampler.h"
-#include "shoal/generate/scorer.h"
+#include "shoal/parallel/parallel_model.h"
 
 namespace shoal::generate {
 
@@ -48,14 +48,15 @@ struct Generation {
 
 class Generator {
  public:
-  Generator(Scorer scorer, std::shared_ptr<const data::Tokenizer> tokenizer);
+  // `model` outlives the generator.
+  Generator(parallel::ParallelModel& model, std::shared_ptr<const data::Tokenizer> tokenizer);
 
   // UsageError when the prompt is empty, longer than the context, or of another tokenizer.
   [[nodiscard]] Generation run(std::span<const data::TokenId> prompt,
                                const GenerateOptions& options) const;
 
  private:
-  Scorer scorer_;
+  parallel::ParallelModel& model_;
   std::shared_ptr<const data::Tokenizer> tokenizer_;
 };
 

@@ -19,10 +19,10 @@ struct Row {
   int64_t first = 0;   // the input whose target is the first
 };
 
-Row row_for(const Scorer& scorer,
+Row row_for(const parallel::ParallelModel& model,
             std::span<const TokenId> context,
             const std::vector<TokenId>& ending) {
-  const auto most = static_cast<size_t>(scorer.decoder().config().context);
+  const auto most = static_cast<size_t>(model.config().context);
   if (ending.empty()) throw UsageError("an ending has no tokens");
   if (context.empty())
     throw UsageError("the context has no tokens: nothing tells how likely an ending's first is");
@@ -35,8 +35,8 @@ Row row_for(const Scorer& scorer,
   if (all.size() > most + 1)
     all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(most + 1));
   const size_t inputs = all.size() - 1;
-  const at::Tensor targets = row_of(ending, scorer).view({-1});
-  return {.inputs = row_of(std::span(all).first(inputs), scorer),
+  const at::Tensor targets = row_of(ending, model).view({-1});
+  return {.inputs = row_of(std::span(all).first(inputs), model),
           .targets = targets,
           .first = static_cast<int64_t>(inputs - ending.size())};
 }
@@ -58,28 +58,28 @@ at::Tensor batch_of(const std::vector<Row>& rows) {
 
 }  // namespace
 
-std::vector<Likelihood> likelihoods(const Scorer& scorer,
+std::vector<Likelihood> likelihoods(parallel::ParallelModel& model,
                                     std::span<const TokenId> context,
                                     const std::vector<std::vector<TokenId>>& endings) {
   if (endings.empty()) return {};
   const at::NoGradGuard no_grad;
   std::vector<Row> rows;
   for (const std::vector<TokenId>& ending : endings)
-    rows.push_back(row_for(scorer, context, ending));
-  // Scores of the endings' places are a small part of all.
+    rows.push_back(row_for(model, context, ending));
+  // Logits of the endings' places are a small part of all.
   int64_t first = rows.front().first;
   for (const Row& row : rows) first = std::min(first, row.first);
   model::Pass pass{.tokens = batch_of(rows), .first_score = first};
-  scorer.decoder().place(pass);
-  const at::Tensor all = scorer.forward(pass);
+  model.place(pass);
+  const at::Tensor all = model.forward(pass);
   std::vector<Likelihood> found;
   for (size_t i = 0; i < rows.size(); ++i) {
-    const at::Tensor scores = all[static_cast<int64_t>(i)]
+    const at::Tensor logits = all[static_cast<int64_t>(i)]
                                   .narrow(0, rows[i].first - first, rows[i].targets.size(0))
                                   .to(at::kDouble);
-    const at::Tensor logs = at::log_softmax(scores, -1).gather(-1, rows[i].targets.unsqueeze(1));
+    const at::Tensor logs = at::log_softmax(logits, -1).gather(-1, rows[i].targets.unsqueeze(1));
     found.push_back({.log_probability = logs.sum().item<double>(),
-                     .greedy = at::equal(scores.argmax(-1), rows[i].targets)});
+                     .greedy = at::equal(logits.argmax(-1), rows[i].targets)});
   }
   return found;
 }

@@ -1,6 +1,6 @@
 // likelihood.h -- how likely a model finds texts that are given.
 //
-//   const std::vector<Likelihood> found = likelihoods(decoder, context, endings);
+//   const std::vector<Likelihood> found = likelihoods(model, context, endings);
 //   found[1].log_probability
 //
 // All endings of a context are one pass, side by side.
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "shoal/data/token_id.h"
-#include "shoal/generate/scorer.h"
+#include "shoal/parallel/parallel_model.h"
 
 namespace shoal::generate {
 
@@ -22,7 +22,7 @@ struct Likelihood {
 // Of each ending behind the context. What is longer than the model's context loses tokens at its
 // beginning, as in the LM evaluation harness. UsageError when there is nothing in front of an ending's
 // first token, an ending is empty, or one does not fit.
-std::vector<Likelihood> likelihoods(const Scorer& scorer,
+std::vector<Likelihood> likelihoods(parallel::ParallelModel& model,
                                     std::span<const data::TokenId> context,
                                     const std::vector<std::vector<data::TokenId>>& endings);
 

@@ -12,22 +12,22 @@ namespace {
 using data::TokenId;
 
 // A damaged or overflowing model: whatever was chosen would look like an answer.
-void require_numbers(std::span<const float> scores) {
+void require_numbers(std::span<const float> logits) {
   bool some = false;
-  for (const float score : scores) {
+  for (const float score : logits) {
     if (std::isnan(score) || score == INFINITY)
       throw DataError(
           format("the model's score for token {} is {}: its weights are damaged, or too large for "
                  "their type",
-                 &score - scores.data(), score));
+                 &score - logits.data(), score));
     some = some || score != -INFINITY;
   }
   if (!some) throw DataError("the model gives no token any chance: its weights are damaged");
 }
 
 // The smallest score that is among the k largest; those equal to it are in as well.
-float score_of_rank(std::span<const float> scores, size_t k) {
-  std::vector<float> sorted(scores.begin(), scores.end());
+float score_of_rank(std::span<const float> logits, size_t k) {
+  std::vector<float> sorted(logits.begin(), logits.end());
   const auto last = sorted.begin() + static_cast<std::ptrdiff_t>(k - 1);
   std::nth_element(sorted.begin(), last, sorted.end(), std::greater<>());
   return *last;
@@ -85,28 +85,28 @@ void check(const SamplingOptions& options) {
           "repetition-penalty", options.repetition_penalty, "above 0; 1 changes nothing");
 }
 
-void penalize_repetition(std::span<float> scores, std::span<const TokenId> seen, double penalty) {
+void penalize_repetition(std::span<float> logits, std::span<const TokenId> seen, double penalty) {
   if (penalty == 1) return;
-  std::vector<bool> done(scores.size());
+  std::vector<bool> done(logits.size());
   for (const TokenId id : seen) {
-    SHOAL_CHECK(id < scores.size(), "token {} of {}", id, scores.size());
+    SHOAL_CHECK(id < logits.size(), "token {} of {}", id, logits.size());
     if (done[id]) continue;
     done[id] = true;
-    const double score = scores[id];
-    scores[id] = static_cast<float>(score < 0 ? score * penalty : score / penalty);
+    const double score = logits[id];
+    logits[id] = static_cast<float>(score < 0 ? score * penalty : score / penalty);
   }
 }
 
-std::vector<Candidate> candidates(std::span<const float> scores, const SamplingOptions& options) {
-  require_numbers(scores);
+std::vector<Candidate> candidates(std::span<const float> logits, const SamplingOptions& options) {
+  require_numbers(logits);
   const auto k = static_cast<size_t>(options.top_k);
-  const float least = k > 0 && k < scores.size() ? score_of_rank(scores, k) : -INFINITY;
-  const float largest = *std::max_element(scores.begin(), scores.end());
+  const float least = k > 0 && k < logits.size() ? score_of_rank(logits, k) : -INFINITY;
+  const float largest = *std::max_element(logits.begin(), logits.end());
   std::vector<Candidate> all;
-  for (size_t id = 0; id < scores.size(); ++id) {
-    if (scores[id] < least) continue;
+  for (size_t id = 0; id < logits.size(); ++id) {
+    if (logits[id] < least) continue;
     // The largest is subtracted first, so that no temperature is too small for the exponential.
-    const double scaled = (double{scores[id]} - double{largest}) / options.temperature;
+    const double scaled = (double{logits[id]} - double{largest}) / options.temperature;
     all.push_back({static_cast<TokenId>(id), std::exp(scaled)});
   }
   normalize(all);
@@ -126,13 +126,13 @@ Sampler::Sampler(const SamplingOptions& options, std::string_view request)
   check(options);
 }
 
-TokenId Sampler::choose(std::span<float> scores, std::span<const TokenId> so_far) const {
-  penalize_repetition(scores, so_far, options_.repetition_penalty);
+TokenId Sampler::choose(std::span<float> logits, std::span<const TokenId> so_far) const {
+  penalize_repetition(logits, so_far, options_.repetition_penalty);
   if (options_.temperature == 0) {
-    require_numbers(scores);
-    return static_cast<TokenId>(std::max_element(scores.begin(), scores.end()) - scores.begin());
+    require_numbers(logits);
+    return static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
   }
-  const std::vector<Candidate> all = candidates(scores, options_);
+  const std::vector<Candidate> all = candidates(logits, options_);
   const double drawn = uniform(random_, so_far.size());
   double sum = 0;
   for (const Candidate& one : all) {

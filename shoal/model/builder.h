@@ -2,7 +2,7 @@
 // builder decides how ranks compute it together and what is recomputed.
 //
 //   PlainBuilder builder({.recompute = Recompute::kSelective, .seed = 1});
-//   Decoder decoder(config, builder);
+//   Decoder decoder(config, builder, blueprint::UnitRange::all(config));
 #pragma once
 
 #include <cstdint>

@@ -82,8 +82,10 @@ class HeadUnit final : public Unit {
 
 }  // namespace
 
-Decoder::Decoder(const ModelConfig& config, Builder& builder)
-    : Decoder(config, builder, blueprint::UnitRange::all(config)) {}
+int64_t num_targets(const Pass& pass) {
+  const at::Tensor& counted = pass.targets->counted;
+  return counted.defined() ? counted.ne(0).sum().item<int64_t>() : pass.targets->classes.numel();
+}
 
 Decoder::Decoder(const ModelConfig& config, Builder& builder, const blueprint::UnitRange& range)
     : config_(config) {
@@ -111,26 +113,12 @@ Decoder::Decoder(const ModelConfig& config, Builder& builder, const blueprint::U
   }
 }
 
-void Decoder::materialize(const Materials& materials) {
-  for (const auto& unit : units_) unit->weights().materialize(materials);
-  make_tables(materials);
-}
-
 void Decoder::make_tables(const Materials& materials) {
   if (config_.positions != Positions::kRotary) return;
   // Half precision would put late positions on top of each other.
   angles_ =
       rotary_angles(config_.rotary, config_.features_per_head(), config_.context,
                     at::TensorOptions().dtype(wide_type(materials.dtype)).device(materials.device));
-}
-
-int64_t Decoder::parameters() const {
-  int64_t sum = 0;
-  for (const auto& unit : units_) {
-    for (size_t i = 0; i < unit->weights().size(); ++i)
-      sum += unit->weights().spec(i).local_elements();
-  }
-  return sum;
 }
 
 void Decoder::place(Pass& pass, int64_t first) const {
@@ -147,12 +135,6 @@ void Decoder::place(Pass& pass, int64_t first) const {
   pass.angles = in_order ? Angles{angles_.cosines.narrow(0, first, tokens),
                                   angles_.sines.narrow(0, first, tokens)}
                          : angles_at(angles_, pass.positions);
-}
-
-at::Tensor Decoder::forward(const Pass& pass) const {
-  at::Tensor x;
-  for (const auto& unit : units_) x = unit->forward(x, pass);
-  return x;
 }
 
 }  // namespace shoal::model

@@ -1,14 +1,12 @@
-// decoder.h -- a decoder-only language model, as a list of units.
+// decoder.h -- a decoder-only language model, or a pipeline stage of one, as a list of units.
 //
 //   PlainBuilder builder({.seed = 1});
-//   Decoder decoder(config.model, builder);
-//   decoder.materialize({.dtype = at::kBFloat16, .seed = 1});
+//   Decoder decoder(config.model, builder, blueprint::UnitRange::all(config.model));
 //   Pass pass{.tokens = tokens};
 //   decoder.place(pass);
-//   const at::Tensor scores = decoder.forward(pass);
+//   for (const auto& unit : decoder.units()) x = unit->forward(x, pass);
 //
-// Training drives the units one by one instead (parallel/executor.h). A part of a decoder has the same units
-// with the others missing, and their names and weights are the same: a pipeline stage.
+// The units of a stage have the names and weights that they have in the whole model. parallel/executor.h drives them.
 #pragma once
 
 #include <cstdint>
@@ -26,24 +24,17 @@ namespace shoal::model {
 class Decoder {
  public:
   // `config.vocab_size` is given.
-  Decoder(const config::ModelConfig& config, Builder& builder);
   Decoder(const config::ModelConfig& config, Builder& builder, const blueprint::UnitRange& range);
 
-  // New weights everywhere, and the tables.
-  void materialize(const Materials& materials);
   // What is computed beside weights: angles of rotary positions.
   void make_tables(const Materials& materials);
 
   [[nodiscard]] const config::ModelConfig& config() const { return config_; }
   [[nodiscard]] std::span<const std::unique_ptr<Unit>> units() const { return units_; }
-  [[nodiscard]] int64_t parameters() const;
 
   // Adds to a pass with tokens and documents what follows from them: positions and angles. `first` is
   // the position of the first token.
   void place(Pass& pass, int64_t first = 0) const;
-
-  // Through all units; of a decoder that begins with its embedding.
-  at::Tensor forward(const Pass& pass) const;
 
  private:
   config::ModelConfig config_;

@@ -39,4 +39,7 @@ struct Pass {
   KeyValueCache* cache = nullptr;
 };
 
+// The targets of a pass that count in the loss: those that are not masked.
+int64_t num_targets(const Pass& pass);
+
 }  // namespace shoal::model

@@ -53,7 +53,7 @@ struct Kernel {
   }
 };
 
-// Of a flat tensor, in pieces and their norms in turn. On a CPU libtorch adds up all squares one after the other: of 30 million
+// The norm of a flat tensor, from the norms of its pieces in turn. On a CPU libtorch adds up all squares one after the other: of 30 million
 // elements in fp32 a norm is 0.2 % too small, so that clipping would depend on how they are cut into shards.
 at::Tensor norm_of(const at::Tensor& flat) {
   constexpr int64_t kPiece = 1 << 14;
@@ -70,54 +70,49 @@ at::Tensor norm_of(const at::Tensor& flat) {
 // Muon's part in an update: the rest is AdamW's.
 class Optimizer::MuonUpdate final : public MatrixUpdate {
  public:
-  MuonUpdate(Optimizer& optimizer, const Step& step)
-      : units_(optimizer.units_),
-        step_(step),
-        options_{.lr = step.lr,
-                 .momentum = optimizer.config_.momentum,
-                 .weight_decay = optimizer.config_.weight_decay} {}
+  explicit MuonUpdate(const Optimizer& optimizer) : optimizer_(optimizer) {}
 
-  at::Tensor piece_to_turn(const MatrixPiece& piece) override {
-    const Unit& unit = units_[piece.unit];
-    return muon_direction(part(unit.flat.gradient, piece), part(unit.mean, piece), options_,
-                          step_.divisor, step_.skipped);
+  at::Tensor momentum_of(const MatrixPiece& piece) override {
+    const Unit& unit = optimizer_.units_[piece.unit];
+    return muon_direction(part(unit.flat.gradient, piece), part(unit.mean, piece), options(),
+                          optimizer_.divisor_, optimizer_.result_.skipped);
   }
 
-  [[nodiscard]] at::Tensor turned(const at::Tensor& whole) const override {
+  [[nodiscard]] at::Tensor orthogonalized(const at::Tensor& whole) const override {
     return muon_change(whole);
   }
 
-  void apply(const MatrixPiece& piece, const at::Tensor& turned) override {
-    const Unit& unit = units_[piece.unit];
-    take_muon_step(part(unit.master, piece), turned, options_, step_.skipped);
+  void apply(const MatrixPiece& piece, const at::Tensor& change) override {
+    const Unit& unit = optimizer_.units_[piece.unit];
+    take_muon_step(part(unit.master, piece), change, options(), optimizer_.result_.skipped);
     if (has_own_master(unit.flat.weight))
       part(unit.flat.weight, piece).copy_(part(unit.master, piece));
   }
 
-  [[nodiscard]] at::TensorOptions options() const override {
-    return units_.front().master.options();
+  [[nodiscard]] at::TensorOptions tensor_options() const override {
+    return optimizer_.units_.front().master.options();
   }
 
  private:
+  [[nodiscard]] MuonOptions options() const {
+    return {.lr = optimizer_.lr_,
+            .momentum = optimizer_.config_.momentum,
+            .weight_decay = optimizer_.config_.weight_decay};
+  }
+
   static at::Tensor part(const at::Tensor& flat, const MatrixPiece& piece) {
     return flat.narrow(0, piece.offset, piece.count);
   }
 
-  const std::vector<Unit>& units_;
-  const Step& step_;
-  MuonOptions options_;
+  const Optimizer& optimizer_;
 };
 
-Optimizer::Optimizer(const config::OptimizerConfig& config, Trainable trainable)
+Optimizer::Optimizer(const config::OptimizerConfig& config, std::vector<FlatUnit> units)
     : config_(config),
-      sum_over_ranks_(std::move(trainable.sum_over_ranks)),
-      steps_(at::zeros({}, trainable.units.at(0).weight.options().dtype(at::kFloat))),
-      guard_(config.skip_spikes, trainable.units.at(0).weight.options()) {
-  if (config.kind == config::OptimizerKind::kMuon) {
-    SHOAL_CHECK(trainable.for_each_matrix, "muon is not told how matrices become whole");
-    for_each_matrix_ = std::move(trainable.for_each_matrix);
-  }
-  for (FlatUnit& flat : trainable.units) {
+      steps_(at::zeros({}, units.at(0).weight.options().dtype(at::kFloat))),
+      guard_(config.skip_spikes, units.at(0).weight.options()) {
+  if (config.kind == config::OptimizerKind::kMuon) matrices_ = std::make_unique<MuonUpdate>(*this);
+  for (FlatUnit& flat : units) {
     check_ranges(flat);
     Unit unit{.flat = std::move(flat)};
     const at::Tensor& weight = unit.flat.weight;
@@ -130,12 +125,7 @@ Optimizer::Optimizer(const config::OptimizerConfig& config, Trainable trainable)
   }
 }
 
-void Optimizer::masters_from_weights() {
-  const at::NoGradGuard no_grad;
-  for (Unit& unit : units_) {
-    if (has_own_master(unit.flat.weight)) unit.master.copy_(unit.flat.weight);
-  }
-}
+Optimizer::~Optimizer() = default;
 
 void Optimizer::weights_from_masters() {
   const at::NoGradGuard no_grad;
@@ -144,34 +134,14 @@ void Optimizer::weights_from_masters() {
   }
 }
 
-Update Optimizer::step(double lr, const at::Tensor& loss, const at::Tensor& gradient_scale) {
-  const at::NoGradGuard no_grad;
-  at::Tensor norm = gradient_norm();
-  if (gradient_scale.defined()) norm = norm / gradient_scale;
-  const at::Tensor skipped = guard_.judge(loss, norm);
-  // What the gradients are divided by: more than one to make their norm the largest that is allowed.
-  at::Tensor divisor = at::ones_like(norm);
-  if (config_.clip > 0) divisor = ((norm + 1e-6) / config_.clip).clamp_min(1);
-  if (gradient_scale.defined()) divisor = divisor * gradient_scale;
-  steps_.add_(1 - skipped.squeeze(0));
-  Step step{.lr = lr, .divisor = divisor, .skipped = skipped};
-  if (units_.front().master.scalar_type() == at::kDouble) {  // fused updates take only a float
-    for (const Unit& unit : units_) unit.flat.gradient.div_(divisor);
-    step.divisor = at::Tensor();
-  }
-  for (Unit& unit : units_) {
-    for (const Range& range : unit.flat.ranges) {
-      if (!for_each_matrix_ || !range.turned) update_range(unit, range, step);
-    }
-  }
-  if (for_each_matrix_) {
-    MuonUpdate by_muon(*this, step);
-    for_each_matrix_(by_muon);
-  }
-  return {norm, skipped};
+void Optimizer::begin(double lr, const at::Tensor& gradient_scale) {
+  lr_ = lr;
+  gradient_scale_ = divisor_ = gradient_scale;
+  result_ = {};
 }
 
-at::Tensor Optimizer::gradient_norm() const {
+at::Tensor Optimizer::squared_norm() const {
+  const at::NoGradGuard no_grad;
   std::vector<at::Tensor> norms = {at::zeros({}, units_.front().flat.gradient.options())};
   for (const Unit& unit : units_) {
     for (const Range& range : unit.flat.ranges) {
@@ -180,21 +150,42 @@ at::Tensor Optimizer::gradient_norm() const {
             norm_of(unit.flat.gradient.narrow(0, range.begin, range.end - range.begin)));
     }
   }
-  at::Tensor norm = at::linalg_vector_norm(at::stack(norms));
-  if (!sum_over_ranks_) return norm;
-  norm.square_();
-  sum_over_ranks_(norm);
-  return norm.sqrt_();
+  return at::linalg_vector_norm(at::stack(norms)).square_();
 }
 
-void Optimizer::update_range(Unit& unit, const Range& range, const Step& step) {
+void Optimizer::judge(const at::Tensor& loss, const at::Tensor& squared_norm) {
+  const at::NoGradGuard no_grad;
+  at::Tensor norm = squared_norm.sqrt();
+  if (gradient_scale_.defined()) norm = norm / gradient_scale_;
+  result_ = {.gradient_norm = norm, .skipped = guard_.judge(loss, norm)};
+  // Gradients are divided by more than one to make their norm the largest that is allowed.
+  divisor_ = at::ones_like(norm);
+  if (config_.clip > 0) divisor_ = ((norm + 1e-6) / config_.clip).clamp_min(1);
+  if (gradient_scale_.defined()) divisor_ = divisor_ * gradient_scale_;
+  steps_.add_(1 - result_.skipped.squeeze(0));
+  if (units_.front().master.scalar_type() == at::kDouble) {  // fused updates take only a float
+    for (const Unit& unit : units_) unit.flat.gradient.div_(divisor_);
+    divisor_ = at::Tensor();
+  }
+}
+
+void Optimizer::update(size_t unit) {
+  const at::NoGradGuard no_grad;
+  for (const Range& range : units_[unit].flat.ranges) {
+    if (!matrices_ || !range.orthogonalized) update_range(units_[unit], range);
+  }
+}
+
+MatrixUpdate* Optimizer::matrices() { return matrices_.get(); }
+
+void Optimizer::update_range(Unit& unit, const Range& range) {
   const Kernel kernel{
       .config = config_,
-      .lr = step.lr,
+      .lr = lr_,
       .decay = range.decays ? config_.weight_decay : 0,
       .steps = steps_,
-      .divisor = step.divisor.defined() ? std::optional(step.divisor.to(at::kFloat)) : std::nullopt,
-      .skipped = step.skipped};
+      .divisor = divisor_.defined() ? std::optional(divisor_.to(at::kFloat)) : std::nullopt,
+      .skipped = result_.skipped};
   const bool own = has_own_master(unit.flat.weight);
   const int64_t at_once = own ? kAtOnce : std::max<int64_t>(range.end - range.begin, 1);
   for (int64_t at = range.begin; at < range.end; at += at_once) {

@@ -1,17 +1,19 @@
-// optimizer.h -- one update of the weights from their gradients.
+// optimizer.h -- one update of the weights from their gradients, in the phases that a step's program has.
 //
-//   Optimizer optimizer(config.optimizer, model.trainable());
-//   const Update update = optimizer.step(lr, loss);       // norm and skip stay on the device
+//   Optimizer optimizer(config.optimizer, units);
+//   optimizer.begin(lr);
+//   optimizer.judge(loss, optimizer.squared_norm());      // summed over ranks, where they hold different elements
+//   for (size_t unit = 0; unit < optimizer.units(); ++unit) optimizer.update(unit);
+//   optimizer.result().gradient_norm;                     // stays on the device
 //
-// Works on flat tensors, one pair per unit, whatever is in them: the same code updates a shard of a
-// unit. Where the weights are of half precision the optimizer keeps fp32 masters of them.
+// An optimizer works on flat tensors, one pair per unit, whatever is in them: the same code updates a shard of a unit.
+// It keeps fp32 master weights where the weights are of half precision.
 //
-// Nothing here reads a scalar back from the device: clipping, the decision to skip a step and the count
-// of steps that were taken are tensors.
+// Nothing here reads a scalar back from the device: clipping, the decision to skip a step and the count of steps that
+// were taken are tensors.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,33 +31,25 @@ struct Range {
   int64_t begin = 0;
   int64_t end = 0;
   bool decays = false;
-  bool counts = true;  // in the norm of the gradients: of elements on several ranks, on one of them
-  bool turned = false;  // parts of matrices that muon updates as a whole
+  bool counts =
+      true;  // in the norm of the gradients: elements that several ranks hold count on one of them
+  bool orthogonalized = false;  // parts of matrices that muon updates as a whole
 };
 
 struct FlatUnit {
   std::string name;
   at::Tensor weight;
   at::Tensor gradient;             // fp32, or fp64 with fp64 weights
-  std::vector<Range> ranges = {};  // of all weights: ascending, none inside another
+  std::vector<Range> ranges = {};  // of all weights: ascending and disjoint
 };
 
-// Adds a scalar up over all ranks that hold other elements.
-using SumOverRanks = std::function<void(const at::Tensor& inout)>;
-
-// What an optimizer works on, and with whom.
-struct Trainable {
-  std::vector<FlatUnit> units;
-  SumOverRanks sum_over_ranks = nullptr;    // none: this rank has everything
-  ForEachMatrix for_each_matrix = nullptr;  // of the ranges that are turned; for muon
-};
-
+// What became of a step.
 struct Update {
   at::Tensor gradient_norm;  // before clipping
   at::Tensor skipped;        // 1: the weights are as they were
 };
 
-// What has to be kept beside the weights to go on. Of a unit: flat tensors, laid out like its weights.
+// The state of one unit that has to be kept to go on: flat tensors, laid out like its weights.
 struct UnitState {
   std::string name;
   at::Tensor master;  // the weights themselves, where they are of full precision
@@ -70,16 +64,33 @@ struct NamedTensor {
 
 class Optimizer {
  public:
-  Optimizer(const config::OptimizerConfig& config, Trainable trainable);
+  Optimizer(const config::OptimizerConfig& config, std::vector<FlatUnit> units);
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+  ~Optimizer();
 
-  // `gradient_scale`: by what the gradients were multiplied; undefined: by nothing.
-  Update step(double lr, const at::Tensor& loss, const at::Tensor& gradient_scale = {});
+  [[nodiscard]] size_t units() const { return units_.size(); }
 
-  // After weights, or masters, were set from elsewhere: the others follow.
-  void masters_from_weights();
+  // ---- a step ----
+
+  // `gradient_scale` is the factor that the gradients contain; undefined: none.
+  void begin(double lr, const at::Tensor& gradient_scale = {});
+  // The sum of the squares of those gradients that count on this rank.
+  [[nodiscard]] at::Tensor squared_norm() const;
+  // Decides how far gradients are clipped, and whether the step is skipped. `squared_norm` is that of all ranks.
+  void judge(const at::Tensor& loss, const at::Tensor& squared_norm);
+  // Updates a unit, except for its ranges that are orthogonalized.
+  void update(size_t unit);
+  // Updates those; nullptr without muon.
+  [[nodiscard]] MatrixUpdate* matrices();
+  [[nodiscard]] const Update& result() const { return result_; }
+
+  // ---- state ----
+
+  // The weights follow their masters, which were set from elsewhere.
   void weights_from_masters();
 
-  // To be saved, and to be written to when a run goes on.
+  // What is saved, and what a run that is resumed writes to.
   [[nodiscard]] std::vector<UnitState> unit_states() const;
   [[nodiscard]] std::vector<NamedTensor> other_state() const;
 
@@ -90,24 +101,21 @@ class Optimizer {
     at::Tensor mean;
     at::Tensor mean_square;
   };
-
-  // What an update of this step is made of.
-  struct Step {
-    double lr = 0;
-    at::Tensor divisor;  // of gradients; undefined: they have been divided
-    at::Tensor skipped;
-  };
   class MuonUpdate;
 
-  [[nodiscard]] at::Tensor gradient_norm() const;
-  void update_range(Unit& unit, const Range& range, const Step& step);
+  void update_range(Unit& unit, const Range& range);
 
   config::OptimizerConfig config_;
   std::vector<Unit> units_;
-  SumOverRanks sum_over_ranks_;
-  ForEachMatrix for_each_matrix_;  // with muon
-  at::Tensor steps_;               // that were taken
+  std::unique_ptr<MuonUpdate> matrices_;  // with muon
+  at::Tensor steps_;                      // that were taken
   SpikeGuard guard_;
+
+  // The step that was begun.
+  double lr_ = 0;
+  at::Tensor gradient_scale_;
+  at::Tensor divisor_;  // of gradients; undefined: they have been divided
+  Update result_;
 };
 
 }  // namespace shoal::optim

@@ -1,9 +1,8 @@
-// whole_matrices.h -- updates that need a matrix as a whole, of which a rank may hold a part.
+// whole_matrices.h -- updates that need a matrix as a whole, while a rank may hold only a part of it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 
 #include <ATen/core/Tensor.h>
 
@@ -16,23 +15,19 @@ struct MatrixPiece {
   int64_t count = 0;
 };
 
-// What is done with each matrix.
+// What is done with each matrix. The ranks that hold its pieces go through all of it, and one of them orthogonalizes.
 class MatrixUpdate {
  public:
   virtual ~MatrixUpdate() = default;
 
-  // This rank's elements of what is to be turned, as a vector. Once for each piece.
-  virtual at::Tensor piece_to_turn(const MatrixPiece& piece) = 0;
-  // The whole of it, on one rank.
-  [[nodiscard]] virtual at::Tensor turned(const at::Tensor& whole) const = 0;
-  // This rank's elements of what it became.
-  virtual void apply(const MatrixPiece& piece, const at::Tensor& turned) = 0;
+  // This rank's elements of what is to be orthogonalized, as a vector. Called once for each piece.
+  virtual at::Tensor momentum_of(const MatrixPiece& piece) = 0;
+  // The change of a whole matrix from its whole momentum, on one rank.
+  [[nodiscard]] virtual at::Tensor orthogonalized(const at::Tensor& whole) const = 0;
+  // Applies this rank's elements of the change.
+  virtual void apply(const MatrixPiece& piece, const at::Tensor& change) = 0;
 
-  [[nodiscard]] virtual at::TensorOptions options() const = 0;  // of all of these
+  [[nodiscard]] virtual at::TensorOptions tensor_options() const = 0;  // of all of these
 };
-
-// Brings the pieces of every matrix together on some rank, and takes them back: all that hold something of a
-// matrix go through `update`, and one of them turns it. Collective.
-using ForEachMatrix = std::function<void(MatrixUpdate& update)>;
 
 }  // namespace shoal::optim

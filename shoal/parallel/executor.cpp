@@ -1,5 +1,6 @@
 #include "shoal/parallel/executor.h"
 
+#include <algorithm>
 #include <exception>
 
 #include <ATen/ATen.h>
@@ -8,6 +9,7 @@
 #include "shoal/core/error.h"
 #include "shoal/parallel/tensor_gradients.h"
 #include "shoal/parallel/tensor_rows.h"
+#include "shoal/parallel/whole_matrices.h"
 
 namespace shoal::parallel {
 namespace {
@@ -30,15 +32,26 @@ std::tuple<Op, int, int> key_of(const Operation& operation) {
   return {operation.pass, operation.chunk, operation.micro_batch};
 }
 
+at::TensorOptions options_of_losses(const model::Materials& materials) {
+  return at::TensorOptions()
+      .dtype(materials.dtype == at::kDouble ? at::kDouble : at::kFloat)
+      .device(materials.device);
+}
+
 const char* what_of(Op pass) { return pass == Op::kForward ? "activations" : "gradients"; }
 
 }  // namespace
 
 Executor::Executor(const plan::RankPlan& plan,
                    const std::vector<StageTensors>& stages,
+                   const std::unique_ptr<optim::Optimizer>& optimizer,
                    StepGroups groups,
                    const model::Materials& materials)
-    : plan_(plan), stages_(stages), groups_(std::move(groups)), materials_(materials) {}
+    : plan_(plan),
+      stages_(stages),
+      optimizer_(optimizer),
+      groups_(std::move(groups)),
+      materials_(materials) {}
 
 Executor::~Executor() {
   try {
@@ -48,19 +61,18 @@ Executor::~Executor() {
   }
 }
 
-std::vector<at::Tensor> Executor::run(const plan::Program& program,
-                                      std::span<const model::Pass> passes,
-                                      OperationListener* listener) {
-  passes_ = passes;
+void Executor::begin(std::span<const model::Pass> passes) {
+  passes_.assign(passes.begin(), passes.end());
   results_.assign(passes.size(), at::Tensor());
-  for (const Operation& operation : program) {
-    if (operation.kind == OpKind::kNorm) break;
+  in_flight_.clear();
+}
+
+void Executor::run(std::span<const Operation> operations, OperationListener* listener) {
+  for (const Operation& operation : operations) {
     if (listener != nullptr) listener->before(operation);
     step(operation);
     if (listener != nullptr) listener->after(operation);
   }
-  in_flight_.clear();
-  return std::move(results_);
 }
 
 void Executor::step(const Operation& operation) {
@@ -101,13 +113,47 @@ void Executor::step(const Operation& operation) {
       return group(operation).start_replicas();
     case OpKind::kAwaitReplicas:
       return group(operation).await_replicas();
-    case OpKind::kCountTargets:  // by whoever made the passes, which say how many there are
-    case OpKind::kSumLoss:       // by whoever takes the results
-    case OpKind::kNorm:          // by the optimizer, as all that follows
+    case OpKind::kCountTargets:
+      return count_targets();
+    case OpKind::kSumLoss:
+      return sum_loss();
+    case OpKind::kNorm:
+      return take_norm();
     case OpKind::kExchangeMatrices:
+      return exchange_matrices(*groups_.matrices, plan_, static_cast<size_t>(operation.index),
+                               *optimizer_->matrices());
     case OpKind::kUpdate:
-      return;
+      return optimizer_->update(plan_.group_number(static_cast<size_t>(operation.chunk),
+                                                   static_cast<size_t>(operation.index)));
   }
+}
+
+// ---- loss and norm ----
+
+// The losses of micro-batches, and so their gradients, are shares of the step's mean.
+void Executor::count_targets() {
+  int64_t own = 0;
+  for (const model::Pass& pass : passes_) own += model::num_targets(pass);
+  const at::Tensor all =
+      at::full({1}, own, at::TensorOptions().dtype(at::kLong).device(materials_.device));
+  groups_.data.all_reduce(all, comm::Reduce::kSum, "targets of the step").wait();
+  targets_ = all.item<int64_t>();
+  for (model::Pass& pass : passes_)
+    pass.targets->scale = 1.0 / static_cast<double>(std::max<int64_t>(targets_, 1));
+}
+
+void Executor::sum_loss() {
+  loss_ = at::zeros({}, options_of_losses(materials_));
+  for (const at::Tensor& loss : results_) {
+    if (loss.defined()) loss_ += loss;
+  }
+  groups_.losses.all_reduce(loss_, comm::Reduce::kSum, "loss of the step").wait();
+}
+
+void Executor::take_norm() {
+  const at::Tensor squares = optimizer_->squared_norm();
+  groups_.norms.all_reduce(squares, comm::Reduce::kSum, "norm of all gradients").wait();
+  optimizer_->judge(loss_, squares);
 }
 
 // ---- computation ----

@@ -1,19 +1,24 @@
 // executor.h -- runs a program with tensors: a loop over its operations, which decides nothing.
 //
-//   Executor executor(plan, stages, groups, materials);
-//   const std::vector<at::Tensor> losses = executor.run(plan::training_program(plan), passes, listener);
+//   Executor executor(plan, stages, optimizer, groups, materials);
+//   executor.begin(passes);
+//   executor.run(plan::training_program(plan), listener);
+//   executor.loss();
 //
 // Each unit is an island of autograd: nothing holds a weight between its forward and its backward pass.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "shoal/comm/group.h"
 #include "shoal/model/decoder.h"
+#include "shoal/optim/optimizer.h"
 #include "shoal/parallel/unit_group.h"
 #include "shoal/plan/program.h"
 
@@ -37,22 +42,33 @@ struct StageTensors {
 struct StepGroups {
   comm::Group pipeline;
   comm::Group tensor;
+  comm::Group data;
+  comm::Group losses;                   // ranks with other samples or stages
+  comm::Group norms;                    // ranks with other weights
+  std::optional<comm::Group> matrices;  // with muon: ranks with other parts of the same matrices
 };
 
 class Executor {
  public:
-  // The stages are this rank's, by chunk. `stages` and `plan` outlive the executor.
+  // The stages are this rank's, by chunk; the optimizer is that of their groups in their order, nullptr where nothing is
+  // trained. `plan`, `stages` and `optimizer` outlive the executor.
   Executor(const plan::RankPlan& plan,
            const std::vector<StageTensors>& stages,
+           const std::unique_ptr<optim::Optimizer>& optimizer,
            StepGroups groups,
            const model::Materials& materials);
   ~Executor();
 
-  // The results of the last unit by micro-batch, which are losses or logits; undefined on ranks that do not have it. A program
-  // ends where the optimizer begins: what follows is left out.
-  std::vector<at::Tensor> run(const plan::Program& program,
-                              std::span<const model::Pass> passes,
-                              OperationListener* listener = nullptr);
+  // Takes the micro-batches that operations are about.
+  void begin(std::span<const model::Pass> passes);
+  // Runs a program, or a part of one that follows on the part that was run before.
+  void run(std::span<const plan::Operation> operations, OperationListener* listener = nullptr);
+
+  // The losses or logits of the last unit by micro-batch; undefined on ranks that do not have it.
+  std::vector<at::Tensor> take_results() { return std::exchange(results_, {}); }
+  // The loss of all ranks, and the targets it is the mean of; after the operations that count and add up.
+  [[nodiscard]] const at::Tensor& loss() const { return loss_; }
+  [[nodiscard]] int64_t targets() const { return targets_; }
 
  private:
   using Operation = plan::Operation;
@@ -71,6 +87,9 @@ class Executor {
   using Key = std::tuple<plan::Op, int, int>;  // chunk, micro-batch
 
   void step(const Operation& operation);
+  void count_targets();
+  void sum_loss();
+  void take_norm();
   void forward(const Operation& operation);
   void recompute(const Operation& operation);
   void backward(const Operation& operation);
@@ -90,13 +109,16 @@ class Executor {
 
   const plan::RankPlan& plan_;
   const std::vector<StageTensors>& stages_;
+  const std::unique_ptr<optim::Optimizer>& optimizer_;
   StepGroups groups_;
   model::Materials materials_;
-  std::span<const model::Pass> passes_;
+  std::vector<model::Pass> passes_;
   std::map<std::pair<int, int>, InFlight> in_flight_;  // by chunk and micro-batch
   std::map<Key, Transfer> incoming_;
   std::map<Key, Transfer> sent_;
   std::vector<at::Tensor> results_;
+  at::Tensor loss_;
+  int64_t targets_ = 0;
 };
 
 }  // namespace shoal::parallel

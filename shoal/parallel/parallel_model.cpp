@@ -6,7 +6,6 @@
 
 #include "shoal/core/error.h"
 #include "shoal/parallel/tensor_builder.h"
-#include "shoal/parallel/whole_matrices.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/sharding.h"
 
@@ -14,32 +13,8 @@ namespace shoal::parallel {
 namespace {
 
 using plan::Axis;
-
-// Ranges of a shard that are treated alike, from pieces in its order; what lies between weights goes with the one before.
-std::vector<optim::Range> ranges_of(const UnitGroup& group,
-                                    const std::function<bool(const model::WeightSpec&)>& counts) {
-  std::vector<optim::Range> ranges;
-  for (const Piece& piece : group.pieces()) {
-    const optim::Range own{.begin = piece.offset,
-                           .end = piece.offset + piece.count,
-                           .decays = piece.weight->decays(),
-                           .counts = counts(*piece.weight),
-                           .turned = plan::is_turned(*piece.weight)};
-    const bool alike = !ranges.empty() && ranges.back().decays == own.decays &&
-                       ranges.back().counts == own.counts && ranges.back().turned == own.turned;
-    if (alike)
-      ranges.back().end = own.end;
-    else
-      ranges.push_back(own);
-  }
-  return ranges;
-}
-
-at::TensorOptions options_of_losses(const model::Materials& materials) {
-  return at::TensorOptions()
-      .dtype(materials.dtype == at::kDouble ? at::kDouble : at::kFloat)
-      .device(materials.device);
-}
+using plan::Holding;
+using plan::OpKind;
 
 std::unique_ptr<model::Builder> builder_for(const comm::Group& tensor_ranks,
                                             const model::BuilderOptions& options) {
@@ -47,7 +22,41 @@ std::unique_ptr<model::Builder> builder_for(const comm::Group& tensor_ranks,
   return std::make_unique<TensorBuilder>(tensor_ranks, options);
 }
 
+StepGroups groups_for(const config::RunConfig& config, const Ranks& ranks) {
+  const bool muon = config.optimizer.kind == config::OptimizerKind::kMuon;
+  return {.pipeline = ranks.along(Axis::kPp),
+          .tensor = ranks.along(Axis::kTp),
+          .data = ranks.along(kDataAxes),
+          .losses = ranks.along(kLossAxes),
+          .norms = ranks.along(plan::weight_axes(config.parallel)),
+          .matrices =
+              muon ? std::optional(ranks.along(plan::matrix_axes(config.parallel))) : std::nullopt};
+}
+
+// Appends a holding to the ranges of its shard, in whose order holdings come; padding goes with the weight before it.
+void append(const Holding& holding, std::vector<optim::Range>& ranges) {
+  const optim::Range own{.begin = holding.offset,
+                         .end = holding.offset + holding.count,
+                         .decays = holding.weight->decays(),
+                         .counts = holding.counts,
+                         .orthogonalized = plan::is_orthogonalized(*holding.weight)};
+  const bool alike = !ranges.empty() && ranges.back().decays == own.decays &&
+                     ranges.back().counts == own.counts &&
+                     ranges.back().orthogonalized == own.orthogonalized;
+  if (alike)
+    ranges.back().end = own.end;
+  else
+    ranges.push_back(own);
+}
+
 }  // namespace
+
+at::Tensor part_of(const at::Tensor& whole, const Holding& holding) {
+  std::vector<at::Tensor> parts;
+  for (const Box& box : holding.weight->parts)
+    parts.push_back(model::in_box(whole, box).reshape({-1}));
+  return at::cat(parts).narrow(0, holding.first, holding.count);
+}
 
 ParallelModel::ParallelModel(const config::RunConfig& config,
                              const Ranks& ranks,
@@ -56,13 +65,15 @@ ParallelModel::ParallelModel(const config::RunConfig& config,
       ranks_(ranks),
       plan_(plan::plan_of(config, ranks.mesh(), ranks.rank())),
       losses_(ranks.along(kLossAxes)),
-      norms_(ranks.along(plan::weight_axes(config.parallel))),
       builder_(builder_for(ranks.along(Axis::kTp),
                            {.recompute = config.train.recompute, .seed = config.run.seed})),
       program_(plan::training_program(plan_)),
-      executor_(plan_, stages_, {ranks.along(Axis::kPp), ranks.along(Axis::kTp)}, materials) {
+      forward_program_(plan::forward_program(plan_, 1)),
+      executor_(plan_, stages_, optimizer_, groups_for(config, ranks), materials) {
   for (const plan::StagePlan& stage : plan_.stages) add_stage(stage);
-  if (materials.new_values) changed();
+  if (materials.gradients)
+    optimizer_ = std::make_unique<optim::Optimizer>(config.optimizer, flat_units());
+  if (materials.new_values) executor_.run(plan::regather_program(plan_));
 }
 
 ParallelModel::~ParallelModel() = default;
@@ -76,70 +87,86 @@ void ParallelModel::add_stage(const plan::StagePlan& stage) {
     std::vector<model::UnitWeights*> units;
     for (const size_t member : group.units)
       units.push_back(&tensors.decoder->units()[member]->weights());
-    tensors.groups.push_back(
-        std::make_unique<UnitGroup>(units, data, group.policy.keep_weights, materials_));
+    tensors.groups.push_back(std::make_unique<UnitGroup>(units, group, data, materials_));
   }
   stages_.push_back(std::move(tensors));
 }
 
-const plan::Program& ParallelModel::program_of(size_t micro_batches) {
-  if (plan_.rows.size() != micro_batches) {
-    plan_.schedule = plan::schedule_of(plan_.config.parallel,
-                                       {.ranks = plan_.schedule.ranks(),
-                                        .chunks = plan_.schedule.chunks(),
-                                        .micro_batches = static_cast<int>(micro_batches)});
-    plan_.rows.assign(micro_batches, 1);
-    program_ = plan::training_program(plan_);
-  }
-  return program_;
+std::vector<optim::FlatUnit> ParallelModel::flat_units() const {
+  std::vector<optim::FlatUnit> units;
+  for (const UnitGroup* group : groups())
+    units.push_back(
+        {.name = group->name(), .weight = group->shard(), .gradient = group->shard_gradient()});
+  for (const Holding& holding : holdings()) append(holding, units[holding.group].ranges);
+  return units;
 }
 
-at::Tensor ParallelModel::sum_of_losses(const std::vector<at::Tensor>& losses) {
-  at::Tensor sum;
-  for (const at::Tensor& loss : losses) {
-    if (loss.defined()) sum = sum.defined() ? sum + loss : loss.clone();
-  }
-  if (!sum.defined()) sum = at::zeros({}, options_of_losses(materials_));
-  losses_.all_reduce(sum, comm::Reduce::kSum, "loss of the step").wait();
-  return sum;
+// ---- steps ----
+
+void ParallelModel::compile_for(size_t micro_batches) {
+  if (plan_.rows.size() == micro_batches) return;
+  plan_.schedule =
+      plan::schedule_of(plan_.config.parallel, {.ranks = plan_.schedule.ranks(),
+                                                .chunks = plan_.schedule.chunks(),
+                                                .micro_batches = static_cast<int>(micro_batches)});
+  plan_.rows.assign(micro_batches, 1);
+  program_ = plan::training_program(plan_);
+}
+
+std::span<const plan::Operation> ParallelModel::until_norm() const {
+  const auto norm = std::find_if(program_.begin(), program_.end(), [](const plan::Operation& each) {
+    return each.kind == OpKind::kNorm;
+  });
+  return {program_.begin(), norm};
+}
+
+std::span<const plan::Operation> ParallelModel::from_norm() const {
+  return std::span(program_).subspan(until_norm().size());
 }
 
 at::Tensor ParallelModel::forward_backward(std::span<const model::Pass> passes,
-                                           OperationListener* listener) {
-  const std::vector<at::Tensor> losses = executor_.run(program_of(passes.size()), passes, listener);
+                                           const StepOptions& options) {
+  compile_for(passes.size());
+  optimizer().begin(options.lr, options.gradient_scale);
+  executor_.begin(passes);
+  executor_.run(until_norm(), options.listener);
   for (UnitGroup* group : groups()) group->close_gradients();
-  return sum_of_losses(losses);
+  return executor_.loss();
 }
 
-std::vector<at::Tensor> ParallelModel::results_of(std::span<const model::Pass> passes) {
-  if (forward_passes_ != passes.size()) {  // generation asks for the same with every token
-    forward_passes_ = passes.size();
-    forward_program_ = plan::forward_program(plan_, static_cast<int>(passes.size()));
-  }
-  return executor_.run(forward_program_, passes);
+optim::Update ParallelModel::update(OperationListener* listener) {
+  executor_.run(from_norm(), listener);
+  return optimizer().result();
 }
 
-at::Tensor ParallelModel::evaluate(std::span<const model::Pass> passes) {
-  return sum_of_losses(results_of(passes));
+Evaluation ParallelModel::evaluate(std::span<const model::Pass> passes) {
+  executor_.begin(passes);
+  executor_.run(plan::evaluation_program(plan_, static_cast<int>(passes.size())));
+  return {.loss = executor_.loss().item<double>(), .targets = executor_.targets()};
 }
 
 at::Tensor ParallelModel::room_for_result(const model::Pass& pass) const {
-  if (pass.targets) return at::empty({}, options_of_losses(materials_));
+  const auto options = at::TensorOptions().device(materials_.device);
+  if (pass.targets)
+    return at::empty({}, options.dtype(materials_.dtype == at::kDouble ? at::kDouble : at::kFloat));
   return at::empty(
       {pass.tokens.size(0), pass.tokens.size(1) - pass.first_score, *plan_.config.model.vocab_size},
-      at::TensorOptions().dtype(materials_.dtype).device(materials_.device));
+      options.dtype(materials_.dtype));
 }
 
 // Ranks of other data compute the same once more; their processors may round in another way, and what is
 // sampled from would not be the same everywhere.
 at::Tensor ParallelModel::forward(const model::Pass& pass) {
-  at::Tensor result = results_of({&pass, 1}).front();
+  executor_.begin({&pass, 1});
+  executor_.run(forward_program_);
+  at::Tensor result = executor_.take_results().front();
   if (!result.defined()) result = room_for_result(pass);
-  if (losses_.size() == 1) return result;
   result = result.contiguous();
   losses_.broadcast(result, losses_.size() - 1, "what the last unit gives").wait();
   return result;
 }
+
+// ---- what this rank holds ----
 
 std::vector<UnitGroup*> ParallelModel::groups() const {
   std::vector<UnitGroup*> all;
@@ -149,61 +176,26 @@ std::vector<UnitGroup*> ParallelModel::groups() const {
   return all;
 }
 
-std::vector<HeldPiece> ParallelModel::pieces() const {
-  std::vector<HeldPiece> held;
-  for (size_t chunk = 0; chunk < stages_.size(); ++chunk) {
-    for (const auto& group : stages_[chunk].groups) {
-      for (const Piece& piece : group->pieces())
-        held.push_back(
-            {group.get(), piece, plan::counts(plan_, plan_.stages[chunk], *piece.weight)});
-    }
+std::vector<at::Tensor> ParallelModel::masters() const {
+  std::vector<at::Tensor> masters;
+  if (optimizer_) {
+    for (const optim::UnitState& unit : optimizer_->unit_states()) masters.push_back(unit.master);
+  } else {
+    for (const UnitGroup* group : groups()) masters.push_back(group->shard());
   }
-  return held;
+  return masters;
 }
 
-optim::Trainable ParallelModel::trainable() const {
-  optim::Trainable trainable;
-  WholeMatrices::UnitOf unit_of;
-  for (size_t chunk = 0; chunk < stages_.size(); ++chunk) {
-    for (size_t i = 0; i < stages_[chunk].groups.size(); ++i) {
-      const UnitGroup& group = *stages_[chunk].groups[i];
-      if (group.shard().numel() == 0) continue;
-      unit_of[{chunk, i}] = trainable.units.size();
-      trainable.units.push_back({.name = group.name(),
-                                 .weight = group.shard(),
-                                 .gradient = group.shard_gradient(),
-                                 .ranges = ranges_of(group, [&](const model::WeightSpec& spec) {
-                                   return plan::counts(plan_, plan_.stages[chunk], spec);
-                                 })});
-    }
-  }
-  trainable.sum_over_ranks = [norms = norms_](const at::Tensor& inout) mutable {
-    norms.all_reduce(inout, comm::Reduce::kSum, "norm of all gradients").wait();
-  };
-  if (plan_.config.optimizer.kind == config::OptimizerKind::kMuon) {
-    trainable.for_each_matrix =
-        [matrices = WholeMatrices(ranks_.along(plan::matrix_axes(plan_.config.parallel)),
-                                  plan_.matrices, std::move(unit_of))](
-            optim::MatrixUpdate& update) mutable { matrices.for_each(update); };
-  }
-  return trainable;
+optim::Optimizer& ParallelModel::optimizer() const {
+  SHOAL_CHECK(optimizer_ != nullptr, "a model without gradients is not trained");
+  return *optimizer_;
 }
 
-void ParallelModel::settle() {
+void ParallelModel::set_masters(const std::function<void()>& set) {
   for (UnitGroup* group : groups()) group->settle();
-}
-
-// As behind the update of a step.
-void ParallelModel::changed() {
-  const auto norm = std::find_if(program_.begin(), program_.end(), [](const plan::Operation& each) {
-    return each.kind == plan::OpKind::kNorm;
-  });
-  for (auto each = norm; each != program_.end(); ++each) {
-    if (each->kind == plan::OpKind::kGather)
-      stages_[static_cast<size_t>(each->chunk)]
-          .groups[static_cast<size_t>(each->index)]
-          ->start_gather();
-  }
+  set();
+  if (optimizer_) optimizer_->weights_from_masters();
+  executor_.run(plan::regather_program(plan_));
 }
 
 }  // namespace shoal::parallel

@@ -1,16 +1,15 @@
-// parallel_model.h -- a decoder spread over ranks: what this rank has of it, and the steps they take
-// together.
+// parallel_model.h -- a decoder and its optimizer, spread over ranks: what this rank has of them, and the steps that all
+// ranks take together.
 //
 //   ParallelModel model(config, ranks, materials);
-//   optim::Optimizer optimizer(config.optimizer, model.trainable());
-//   const at::Tensor loss = model.forward_backward(passes);     // gradients are complete on all ranks
-//   optimizer.step(lr, loss);
-//   model.changed();
+//   const at::Tensor loss = model.forward_backward(passes, {.lr = lr});    // gradients are complete on all ranks
+//   const optim::Update update = model.update();                           // and now the weights are new
 //
-// Where the arithmetic happens is the layout's affair, not its result: loss, gradients and new weights are
-// those of one rank up to round-off. One rank alone is the layout in which every group has one member.
+// A layout decides where the arithmetic happens, and not its result: loss, gradients and new weights are those of one
+// rank up to round-off. One rank alone is the layout in which every group has one member.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -22,74 +21,88 @@
 #include "shoal/parallel/executor.h"
 #include "shoal/parallel/ranks.h"
 #include "shoal/parallel/step_times.h"
+#include "shoal/plan/holdings.h"
 #include "shoal/plan/program.h"
 
 namespace shoal::parallel {
 
-// A piece of a weight on this rank.
-struct HeldPiece {
-  const UnitGroup* group = nullptr;
-  Piece piece;
-  bool counts = true;  // of ranks with different weights that have this piece, this is the first
+struct StepOptions {
+  double lr = 0;
+  at::Tensor gradient_scale =
+      {};  // the factor that `targets.gradient_scale` of the passes put into the gradients
+  OperationListener* listener = nullptr;
 };
+
+struct Evaluation {
+  double loss = 0;      // the mean over the targets of all ranks
+  int64_t targets = 0;  // of all ranks
+};
+
+// The elements of a holding, from the whole logical tensor.
+at::Tensor part_of(const at::Tensor& whole, const plan::Holding& holding);
 
 class ParallelModel {
  public:
-  // `config.model.vocab_size` is given, and the layout has been checked. `ranks` outlives the model.
+  // `config.model.vocab_size` is given, and the layout has been checked. Without gradients among the materials there is
+  // no optimizer. `ranks` outlives the model. Collective, as is all below.
   ParallelModel(const config::RunConfig& config,
                 const Ranks& ranks,
                 const model::Materials& materials);
   ~ParallelModel();
 
-  // The gradients of a step, and its loss, of all ranks. The passes are this rank's micro-batches, as many
-  // as on every other rank, and the same ones on ranks of one pipeline and of one tensor-parallel group;
-  // their losses are shares of the step's.
-  at::Tensor forward_backward(std::span<const model::Pass> passes,
-                              OperationListener* listener = nullptr);
+  // Runs the program of a step up to its complete gradients, and returns the loss of all ranks: the mean over their
+  // targets. The passes are this rank's micro-batches, as many as on every other rank, and the same ones on ranks of one
+  // pipeline and of one tensor-parallel group.
+  at::Tensor forward_backward(std::span<const model::Pass> passes, const StepOptions& options);
+  // Runs the rest of that program: the optimizer, and gathers of weights that stay whole.
+  optim::Update update(OperationListener* listener = nullptr);
 
-  // The loss of the passes of all ranks, without gradients.
-  at::Tensor evaluate(std::span<const model::Pass> passes);
+  // The loss without gradients.
+  Evaluation evaluate(std::span<const model::Pass> passes);
 
-  // The loss of one pass, or the scores of one without targets, on all ranks: the same to the bit. All of them
+  // The sum of the losses of one pass, or the logits of one without targets, on all ranks: the same to the bit. All ranks
   // are given the same pass.
   at::Tensor forward(const model::Pass& pass);
 
-  [[nodiscard]] std::vector<HeldPiece> pieces() const;
+  // Calls `set`, which sets values in masters(): the weights follow them.
+  void set_masters(const std::function<void()>& set);
 
-  // What the optimizer works on, and with whom.
-  [[nodiscard]] optim::Trainable trainable() const;
-  // Before weights are set from outside, in the shards of groups(): nothing is sent of them any more.
-  void settle();
-  // The optimizer has changed the weights, or somebody else has.
-  void changed();
-
-  [[nodiscard]] c10::Device device() const { return materials_.device; }
-  // Any part of the decoder: for positions and the config.
-  [[nodiscard]] const model::Decoder& decoder() const { return *stages_.front().decoder; }
+  [[nodiscard]] const plan::RankPlan& plan() const { return plan_; }
+  // The contents of shards; Holding::group counts groups() and masters().
+  [[nodiscard]] std::vector<plan::Holding> holdings() const { return plan::holdings_of(plan_); }
   // All groups of units that this rank has a shard of.
   [[nodiscard]] std::vector<UnitGroup*> groups() const;
+  // Their shards in the widest type that is kept: master weights of the optimizer, or the shards themselves.
+  [[nodiscard]] std::vector<at::Tensor> masters() const;
+  // Only where there are gradients.
+  [[nodiscard]] optim::Optimizer& optimizer() const;
+
+  [[nodiscard]] c10::Device device() const { return materials_.device; }
+  [[nodiscard]] const config::ModelConfig& config() const { return plan_.config.model; }
+  // Adds to a pass with tokens and documents what follows from them: positions and angles.
+  void place(model::Pass& pass, int64_t first = 0) const {
+    stages_.front().decoder->place(pass, first);
+  }
 
  private:
   void add_stage(const plan::StagePlan& stage);
-  // That of a step with so many micro-batches.
-  const plan::Program& program_of(size_t micro_batches);
-  // What the last unit gives for each pass, on the ranks that have it.
-  std::vector<at::Tensor> results_of(std::span<const model::Pass> passes);
-  // What the last unit gives: room for it.
+  [[nodiscard]] std::vector<optim::FlatUnit> flat_units() const;
+  // The program of a step with so many micro-batches.
+  void compile_for(size_t micro_batches);
+  [[nodiscard]] std::span<const plan::Operation> until_norm() const;
+  [[nodiscard]] std::span<const plan::Operation> from_norm() const;
+  // Room for what the last unit gives.
   [[nodiscard]] at::Tensor room_for_result(const model::Pass& pass) const;
-  // The losses of this rank's micro-batches, and those of other ranks.
-  at::Tensor sum_of_losses(const std::vector<at::Tensor>& losses);
 
   const model::Materials materials_;
   const Ranks& ranks_;
   plan::RankPlan plan_;
   comm::Group losses_;
-  comm::Group norms_;
   std::unique_ptr<model::Builder> builder_;
   std::vector<StageTensors> stages_;
-  plan::Program program_;  // for as many micro-batches as the plan has
-  plan::Program forward_program_;
-  size_t forward_passes_ = 0;  // that it is for
+  std::unique_ptr<optim::Optimizer> optimizer_;
+  plan::Program program_;          // for as many micro-batches as the plan has
+  plan::Program forward_program_;  // of one pass
   Executor executor_;
 };
 

@@ -1,10 +1,10 @@
-// ranks.h -- this rank's place in a layout, and the groups it talks to.
+// ranks.h -- this rank's place in a layout: its device, and the groups it communicates with.
 //
 //   Ranks ranks(world, config);
 //   ranks.along(plan::Axis::kTp).all_reduce(...);
 //
-// The one owner of a layout's groups: all of them are made at once, and nobody is let in after. Which there are is
-// plan/sharding.h's to say.
+// The one owner of a layout's groups: all of them are made at once, and then no further connections are accepted.
+// plan/sharding.h lists them. Layers and the executor borrow groups: after rebuild() they communicate through the new ones.
 #pragma once
 
 #include "shoal/comm/group.h"
@@ -18,24 +18,30 @@ namespace shoal::parallel {
 
 class Ranks {
  public:
-  // The layout of a config on all ranks of the world. Collective.
+  // The layout of a config on all ranks of the world. UsageError when train.device is not there. Collective.
   Ranks(comm::World& world, const config::RunConfig& config);
   // Each rank of the world by itself, as if it were the only one. Collective.
-  static Ranks alone(comm::World& world);
+  static Ranks alone(comm::World& world, config::DeviceKind device = config::DeviceKind::kAuto);
 
   [[nodiscard]] const plan::Mesh& mesh() const { return groups_.mesh(); }
   [[nodiscard]] int rank() const { return rank_; }  // of the mesh
   [[nodiscard]] int size(plan::AxisSet axes) const { return mesh().size(axes); }
   // Where this rank stands along these axes.
   [[nodiscard]] int position(plan::AxisSet axes) const { return mesh().position(rank_, axes); }
+  [[nodiscard]] c10::Device device() const { return device_; }
 
   [[nodiscard]] comm::Group along(plan::AxisSet axes) const { return groups_.along(axes); }
 
+  // Connects all groups anew, behind the handles that others have of them. Nothing is in flight. Collective.
+  void rebuild(comm::World& world) { groups_.rebuild(world); }
+
  private:
-  Ranks(comm::MeshGroups groups, int rank) : groups_(std::move(groups)), rank_(rank) {}
+  Ranks(comm::MeshGroups groups, int rank, c10::Device device)
+      : groups_(std::move(groups)), rank_(rank), device_(device) {}
 
   comm::MeshGroups groups_;
   int rank_;
+  c10::Device device_;
 };
 
 using plan::kDataAxes;

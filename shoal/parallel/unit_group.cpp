@@ -16,28 +16,16 @@ std::string joined_name(const std::vector<model::UnitWeights*>& units) {
 
 }  // namespace
 
-at::Tensor part_of(const at::Tensor& whole, const Piece& piece) {
-  std::vector<at::Tensor> parts;
-  for (const Box& box : piece.weight->parts)
-    parts.push_back(model::in_box(whole, box).reshape({-1}));
-  return at::cat(parts).narrow(0, piece.first, piece.count);
-}
-
 UnitGroup::UnitGroup(std::vector<model::UnitWeights*> units,
+                     const plan::GroupPlan& plan,
                      const DataRanks& ranks,
-                     bool keep_weights,
                      const model::Materials& materials)
-    : name_(joined_name(units)), units_(std::move(units)), ranks_(ranks) {
-  int64_t all = 0;
-  for (const model::UnitWeights* unit : units_) all += unit->elements();
-  elements_ = (all + ranks_.shards.size() - 1) / ranks_.shards.size();
-  first_ = elements_ * ranks_.shards.rank();
-  SHOAL_CHECK(!alone() || keep_weights, "{}: a rank alone has everything whole", name_);
-
+    : name_(joined_name(units)), units_(std::move(units)), ranks_(ranks), elements_(plan.shard) {
+  const int64_t first = elements_ * ranks_.shards.rank();
   const auto options = at::TensorOptions().device(materials.device);
-  if (keep_weights) {
+  if (plan.policy.keep_weights) {
     whole_ = at::zeros({whole_elements()}, options.dtype(materials.dtype));
-    shard_ = whole_.narrow(0, first_, elements_);
+    shard_ = whole_.narrow(0, first, elements_);
     lend(whole_);
   } else {
     shard_ = at::zeros({elements_}, options.dtype(materials.dtype));
@@ -45,10 +33,10 @@ UnitGroup::UnitGroup(std::vector<model::UnitWeights*> units,
   if (materials.new_values) {
     int64_t begin = 0;
     for (const model::UnitWeights* unit : units_) {
-      const int64_t from = std::max(begin, first_);
-      const int64_t count = std::min(begin + unit->elements(), first_ + elements_) - from;
+      const int64_t from = std::max(begin, first);
+      const int64_t count = std::min(begin + unit->elements(), first + elements_) - from;
       if (count > 0)
-        unit->draw(shard_.narrow(0, from - first_, count), from - begin, materials.seed);
+        unit->draw(shard_.narrow(0, from - first, count), from - begin, materials.seed);
       begin += unit->elements();
     }
   }
@@ -100,7 +88,7 @@ void UnitGroup::settle() {
 
 void UnitGroup::open_gradients() {
   whole_gradient_ =
-      alone() ? shard_gradient_ : at::empty({whole_elements()}, shard_gradient_.options());
+      is_one_shard() ? shard_gradient_ : at::empty({whole_elements()}, shard_gradient_.options());
   int64_t begin = 0;
   for (model::UnitWeights* unit : units_) {
     unit->set_gradients(whole_gradient_.narrow(0, begin, unit->elements()));
@@ -138,14 +126,6 @@ void UnitGroup::start_replicas() {
 void UnitGroup::await_replicas() {
   replication_.wait();
   replication_ = comm::Pending();
-}
-
-// ---- between steps ----
-
-std::vector<Piece> UnitGroup::pieces() const {
-  std::vector<blueprint::LaidOut> units;
-  for (const model::UnitWeights* unit : units_) units.push_back(unit->blueprint().laid_out());
-  return blueprint::pieces_within(units, first_, first_ + elements_);
 }
 
 }  // namespace shoal::parallel

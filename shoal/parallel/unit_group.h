@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "shoal/blueprint/flat_layout.h"
 #include "shoal/comm/group.h"
 #include "shoal/model/weights.h"
+#include "shoal/plan/rank_plan.h"
 
 namespace shoal::parallel {
 
@@ -28,18 +28,12 @@ struct DataRanks {
   comm::Group replicas;
 };
 
-// Elements of a weight in this rank's shard.
-using Piece = blueprint::FlatPiece;
-
-// The elements of a piece, from the whole logical tensor.
-at::Tensor part_of(const at::Tensor& whole, const Piece& piece);
-
 class UnitGroup {
  public:
-  // `keep_weights`: they are whole all the time, and the shard is a view of them.
+  // Where the plan keeps weights whole the shard is a view of them.
   UnitGroup(std::vector<model::UnitWeights*> units,
+            const plan::GroupPlan& plan,
             const DataRanks& ranks,
-            bool keep_weights,
             const model::Materials& materials);
   UnitGroup(const UnitGroup&) = delete;
   UnitGroup& operator=(const UnitGroup&) = delete;
@@ -65,30 +59,18 @@ class UnitGroup {
   // ---- between steps ----
   [[nodiscard]] const at::Tensor& shard() const { return shard_; }
   [[nodiscard]] const at::Tensor& shard_gradient() const { return shard_gradient_; }
-  // In the order of the shard; between them is padding.
-  [[nodiscard]] std::vector<Piece> pieces() const;
-  // Which of the ranks this is that have the same shard.
-  struct Copy {
-    int rank = 0;
-    int copies = 1;
-    int64_t elements = 0;  // of the shard
-  };
-  [[nodiscard]] Copy copy() const {
-    return {ranks_.replicas.rank(), ranks_.replicas.size(), elements_};
-  }
   // No gather is under way any more: the shard may be written.
   void settle();
 
  private:
   void lend(const at::Tensor& whole);
-  [[nodiscard]] bool alone() const { return ranks_.shards.size() == 1; }
+  [[nodiscard]] bool is_one_shard() const { return ranks_.shards.size() == 1; }
   [[nodiscard]] int64_t whole_elements() const { return elements_ * ranks_.shards.size(); }
 
   std::string name_;
   std::vector<model::UnitWeights*> units_;
   DataRanks ranks_;
-  int64_t elements_ = 0;  // of a shard
-  int64_t first_ = 0;     // of this rank's shard
+  int64_t elements_;  // of a shard
 
   at::Tensor shard_;
   at::Tensor whole_;  // there, or on its way

@@ -1,6 +1,8 @@
 #include "shoal/parallel/whole_matrices.h"
 
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include <ATen/ATen.h>
 
@@ -32,10 +34,10 @@ class Assembled {
     return places_[static_cast<size_t>(part.place)].narrow(0, part.first, part.count);
   }
 
-  void turn(const optim::MatrixUpdate& update) {
+  void orthogonalize(const optim::MatrixUpdate& update) {
     const at::Tensor whole = at::empty({matrix_.rows, matrix_.columns}, places_.front().options());
     for_each_box(whole, [](const at::Tensor& box, const at::Tensor& held) { box.copy_(held); });
-    for_each_box(update.turned(whole),
+    for_each_box(update.orthogonalized(whole),
                  [](const at::Tensor& box, const at::Tensor& held) { held.copy_(box); });
   }
 
@@ -84,11 +86,16 @@ void move(comm::Group& ranks, const std::vector<Way>& ways, bool there, const ch
 
 }  // namespace
 
-void WholeMatrices::run(const MatrixRound& round, optim::MatrixUpdate& update) {
-  const int self = ranks_.rank();
+void exchange_matrices(comm::Group& ranks,
+                       const plan::RankPlan& plan,
+                       size_t number,
+                       optim::MatrixUpdate& update) {
+  const at::NoGradGuard no_grad;
+  const MatrixRound& round = plan.matrices[number];
+  const int self = ranks.rank();
   std::optional<Assembled> mine;
   if (static_cast<size_t>(self) < round.size())
-    mine.emplace(round[static_cast<size_t>(self)], update.options());
+    mine.emplace(round[static_cast<size_t>(self)], update.tensor_options());
   std::vector<Way> ways;
   std::vector<std::pair<optim::MatrixPiece, at::Tensor>> held;
   for (int owner = 0; owner < static_cast<int>(round.size()); ++owner) {
@@ -96,10 +103,10 @@ void WholeMatrices::run(const MatrixRound& round, optim::MatrixUpdate& update) {
     for (const MatrixPart& part : matrix.parts) {
       Way way;
       if (part.rank == self) {
-        const optim::MatrixPiece piece{.unit = units_.at({matrix.chunk, matrix.group}),
+        const optim::MatrixPiece piece{.unit = plan.group_number(matrix.chunk, matrix.group),
                                        .offset = part.offset,
                                        .count = part.count};
-        way.held = update.piece_to_turn(piece);
+        way.held = update.momentum_of(piece);
         way.peer = owner;
         held.emplace_back(piece, way.held);
       }
@@ -110,14 +117,10 @@ void WholeMatrices::run(const MatrixRound& round, optim::MatrixUpdate& update) {
       if (way.held.defined() || way.assembled.defined()) ways.push_back(std::move(way));
     }
   }
-  move(ranks_, ways, /*there=*/true, "parts of matrices");
-  if (mine) mine->turn(update);
-  move(ranks_, ways, /*there=*/false, "parts of matrices that were turned");
-  for (const auto& [piece, turned] : held) update.apply(piece, turned);
-}
-
-void WholeMatrices::for_each(optim::MatrixUpdate& update) {
-  for (const MatrixRound& round : rounds_) run(round, update);
+  move(ranks, ways, /*there=*/true, "parts of matrices");
+  if (mine) mine->orthogonalize(update);
+  move(ranks, ways, /*there=*/false, "parts of matrices, orthogonalized");
+  for (const auto& [piece, change] : held) update.apply(piece, change);
 }
 
 }  // namespace shoal::parallel

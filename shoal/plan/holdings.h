@@ -4,7 +4,7 @@
 //     rank 0        rank 1        rank 2
 //   [ a a a a b | b b c c c c | c d d d 0 ]       rank 1 holds the end of b and the beginning of c
 //
-// parallel/unit_group.h holds the same with tensors; tests/parallel compares the two.
+// The optimizer, checkpoints and comparisons find weights in shards by it.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,18 @@ namespace shoal::plan {
 
 struct Holding {
   const blueprint::WeightSpec* weight = nullptr;
-  int64_t first = 0;  // element of what the rank's tensor-parallel place has of the weight
-  int64_t count = 0;
+  int64_t first = 0;   // element of what the rank's tensor-parallel place has of the weight
+  int64_t count = 0;   // elements
+  int64_t offset = 0;  // in the shard
+  size_t group = 0;    // of units: RankPlan::group_number()
+  bool counts = true;  // here and not on another rank: counts()
 };
 
-// What the rank writes into a checkpoint: of ranks that hold the same, each has a part. Valid as long as `plan`.
+// The contents of the rank's shards, in their order; between the holdings is padding. Valid as long as `plan`.
+std::vector<Holding> holdings_of(const RankPlan& plan);
+
+// The part of them that the rank writes into a checkpoint: replicas share what they all hold evenly, and each element is
+// written once.
 std::vector<Holding> written_holdings(const RankPlan& plan);
 
 }  // namespace shoal::plan

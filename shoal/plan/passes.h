@@ -32,7 +32,10 @@ Program with_prefetch(const RankPlan& plan, const Program& program);
 // stage begins, or its group is opened again.
 Program with_reductions(const RankPlan& plan, const Program& program);
 
-// Counts targets in front; behind, adds up the loss, takes the norm, updates, and gathers what stays whole.
+// Counts targets in front, and adds up the loss behind.
+Program with_loss(const Program& program);
+
+// Takes the norm of all gradients, updates, and gathers what stays whole.
 Program with_update(const RankPlan& plan, const Program& program);
 
 // Drops what is done among several, where there is one.

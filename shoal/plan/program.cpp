@@ -43,6 +43,7 @@ Program training_program(const RankPlan& plan) {
   program = with_gathers(plan, program);
   program = with_prefetch(plan, program);
   program = with_reductions(plan, program);
+  program = with_loss(program);
   program = with_update(plan, program);
   return without_lone_groups(plan, program);
 }
@@ -59,6 +60,10 @@ Program forward_program(const RankPlan& plan, int micro_batches) {
   program = with_gathers(plan, program);
   program = with_prefetch(plan, program);
   return without_lone_groups(plan, program);
+}
+
+Program evaluation_program(const RankPlan& plan, int micro_batches) {
+  return with_loss(forward_program(plan, micro_batches));
 }
 
 }  // namespace shoal::plan

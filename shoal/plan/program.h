@@ -95,7 +95,13 @@ int64_t tied_elements(const RankPlan& plan, const blueprint::UnitBlueprint& unit
 // All of a step: forward, backward, update.
 Program training_program(const RankPlan& plan);
 
-// Forward alone, of so many micro-batches one after the other: for evaluation and generation.
+// Forward alone, of so many micro-batches one after the other: for generation.
 Program forward_program(const RankPlan& plan, int micro_batches);
+
+// The same with the loss of all ranks: for evaluation.
+Program evaluation_program(const RankPlan& plan, int micro_batches);
+
+// Gathers weights that stay whole between steps: behind an update, and after shards were set from elsewhere.
+Program regather_program(const RankPlan& plan);
 
 }  // namespace shoal::plan

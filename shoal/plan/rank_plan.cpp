@@ -76,6 +76,11 @@ StagePlan stage_plan(const RunConfig& config,
   return work;
 }
 
+size_t RankPlan::group_number(size_t chunk, size_t group) const {
+  for (size_t before = 0; before < chunk; ++before) group += stages[before].groups.size();
+  return group;
+}
+
 bool counts(const RankPlan& plan, const StagePlan& stage, const blueprint::WeightSpec& weight) {
   const bool second_copy =
       plan.config.model.tied && weight.name == blueprint::kTiedMatrix && !stage.range.embedding;

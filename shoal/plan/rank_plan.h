@@ -54,6 +54,8 @@ struct RankPlan {
   [[nodiscard]] const StagePlan& stage(int chunk) const {
     return stages[static_cast<size_t>(chunk)];
   }
+  // The number of a group of units among all of the rank's, stage after stage.
+  [[nodiscard]] size_t group_number(size_t chunk, size_t group) const;
   // In a group along these axes.
   [[nodiscard]] int ranks(AxisSet axes) const { return mesh.size(axes); }
   [[nodiscard]] blueprint::PassShape shape_of(int micro_batch) const {

@@ -43,7 +43,7 @@ class StageMatrices {
     for (const size_t unit : places_.front().groups[group].units) {
       for (size_t i = 0; i < places_.front().units[unit].weights.size(); ++i) {
         const blueprint::WeightSpec& weight = places_.front().units[unit].weights[i];
-        if (!is_turned(weight)) continue;
+        if (!is_orthogonalized(weight)) continue;
         WholeMatrix matrix{.name = weight.name,
                            .rows = weight.shape[0],
                            .columns = weight.shape[1],
@@ -82,7 +82,7 @@ class StageMatrices {
 
 }  // namespace
 
-bool is_turned(const blueprint::WeightSpec& weight) {
+bool is_orthogonalized(const blueprint::WeightSpec& weight) {
   return weight.is_matrix() && weight.name.starts_with("blocks.");
 }
 

@@ -25,7 +25,7 @@
 namespace shoal::plan {
 
 // Whether muon turns it: embedding and head are looked up by row, and vectors have no directions.
-bool is_turned(const blueprint::WeightSpec& weight);
+bool is_orthogonalized(const blueprint::WeightSpec& weight);
 
 // What a rank holds of a matrix: a range of what its tensor-parallel place has.
 struct MatrixPart {

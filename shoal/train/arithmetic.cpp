@@ -7,23 +7,21 @@
 
 #include <ATen/ATen.h>
 
+#include "shoal/blueprint/decoder.h"
 #include "shoal/core/units.h"
 
 namespace shoal::train {
 
 double operations_per_token(const config::ModelConfig& config, int64_t sequence_length) {
-  model::PlainBuilder builder({});
-  const model::Decoder decoder(config, builder);  // shapes alone: it has no tensors
   double in_products = 0;
-  for (const auto& unit : decoder.units()) {
-    const model::UnitWeights& weights = unit->weights();
-    for (size_t i = 0; i < weights.size(); ++i) {
+  for (const blueprint::UnitBlueprint& unit :
+       blueprint::units_of(config, blueprint::UnitRange::all(config))) {
+    for (const blueprint::WeightSpec& weight : unit.weights) {
       // Rows of an embedding are looked up; a tied one is also the head's matrix.
-      const bool looked_up = weights.name() == "embedding";
-      const bool is_head =
-          looked_up && config.tied && weights.spec(i).name == "embedding.tokens.weight";
-      if (weights.spec(i).decays() && (!looked_up || is_head))
-        in_products += static_cast<double>(weights.spec(i).local_elements());
+      const bool looked_up = unit.kind == config::UnitKind::kEmbedding;
+      const bool is_head = looked_up && config.tied && weight.name == blueprint::kTiedMatrix;
+      if (weight.is_matrix() && (!looked_up || is_head))
+        in_products += static_cast<double>(weight.local_elements());
     }
   }
   const double attention = 12.0 * config.layers * config.heads *

@@ -17,15 +17,13 @@ double evaluate(parallel::ParallelModel& model,
   double sum = 0;
   int64_t targets = 0;
   for (int64_t i = 0; i < options.batches; ++i) {
-    Batch batch =
-        batch_of(feed.next(), model.decoder(),
-                 {.passes = passes_of_step(options.batch, data_ranks, options.micro_batch),
-                  .separate_documents = options.separate_documents,
-                  .training = false});
-    const int64_t counted = targets_of_step(batch, ranks);
-    batch.share_step_of(counted);
-    sum += model.evaluate(batch.passes).item<double>() * static_cast<double>(counted);
-    targets += counted;
+    const parallel::Evaluation found = model.evaluate(
+        micro_batches_of(feed.next(), model,
+                         {.passes = passes_of_step(options.batch, data_ranks, options.micro_batch),
+                          .separate_documents = options.separate_documents,
+                          .training = false}));
+    sum += found.loss * static_cast<double>(found.targets);
+    targets += found.targets;
   }
   return sum / static_cast<double>(std::max<int64_t>(targets, 1));
 }

@@ -3,8 +3,6 @@
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
 
-#include "shoal/core/error.h"
-
 namespace shoal::train {
 
 model::Materials materials_of(config::Precision precision, c10::Device device, uint64_t seed) {
@@ -26,15 +24,6 @@ model::Materials materials_of(config::Precision precision, c10::Device device, u
       break;
   }
   return materials;
-}
-
-c10::Device device_of(config::DeviceKind kind) {
-  const bool there = at::hasCUDA();
-  if (kind == config::DeviceKind::kCuda && !there)
-    throw UsageError("train.device is cuda, but this build or host has none; write `device: auto`");
-  const bool use =
-      kind == config::DeviceKind::kCuda || (kind == config::DeviceKind::kAuto && there);
-  return use ? c10::Device(c10::kCUDA, 0) : c10::Device(c10::kCPU);
 }
 
 }  // namespace shoal::train

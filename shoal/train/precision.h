@@ -11,7 +11,4 @@ namespace shoal::train {
 // Also lets products of fp32 matrices use TF32, or forbids it: a switch of the whole process.
 model::Materials materials_of(config::Precision precision, c10::Device device, uint64_t seed);
 
-// `auto` is the GPU, where there is one. UsageError when one is asked for that is not there.
-c10::Device device_of(config::DeviceKind kind);
-
 }  // namespace shoal::train

@@ -84,7 +84,6 @@ Trainer::Trainer(config::RunConfig config, fs::path directory, comm::World& worl
     : config_(std::move(config)),
       checkpoints_(std::move(directory) / "checkpoints"),
       hooks_(std::move(hooks)),
-      device_(device_of(config_.train.device)),
       world_(world),
       ranks_(world, config_),
       saver_(world, checkpoints_) {
@@ -104,13 +103,13 @@ Trainer::Trainer(config::RunConfig config, fs::path directory, comm::World& worl
   });
   const bool resuming =
       from == config::kFromResume && checkpoint::has_checkpoint(world_, checkpoints_);
-  model::Materials materials = materials_of(config_.train.precision, device_, config_.run.seed);
+  model::Materials materials =
+      materials_of(config_.train.precision, ranks_.device(), config_.run.seed);
   materials.new_values = !foreign && !resuming;
   model_ = std::make_unique<parallel::ParallelModel>(config_, ranks_, materials);
-  optimizer_ = std::make_unique<optim::Optimizer>(config_.optimizer, model_->trainable());
-  if (foreign) checkpoint::load_hugging_face(from, *model_, *optimizer_);
+  if (foreign) checkpoint::load_hugging_face(from, *model_);
   if (config_.train.precision == config::Precision::kFp16)
-    scaler_ = std::make_unique<optim::GradientScaler>(at::TensorOptions().device(device_));
+    scaler_ = std::make_unique<optim::GradientScaler>(at::TensorOptions().device(ranks_.device()));
   best_ = best_so_far();
   if (resuming) resume();
   operations_per_token_ = operations_per_token(config_.model, config_.model.context);
@@ -120,7 +119,7 @@ checkpoint::TrainingState Trainer::training_state() {
   std::vector<optim::NamedTensor> others;
   if (scaler_)
     others = {{"scaler.scale", scaler_->scale()}, {"scaler.good", scaler_->good_steps()}};
-  return {world_, *model_, *optimizer_, std::move(others)};
+  return {world_, *model_, std::move(others)};
 }
 
 std::optional<double> Trainer::best_so_far() {
@@ -136,7 +135,6 @@ std::optional<double> Trainer::best_so_far() {
 }
 
 void Trainer::resume() {
-  model_->settle();
   const checkpoint::Described from = checkpoint::resume_newest(
       checkpoints_, training_state(), [&](const checkpoint::Described& found) {
         for (const char* key : {"tokens", "skipped", "next_sample"}) (void)number_in(found, key);
@@ -147,7 +145,6 @@ void Trainer::resume() {
                      "data, or start a run with another name",
                      found.path.string()));
       });
-  model_->changed();
   step_ = static_cast<int64_t>(from.step);
   tokens_ = number_in(from, "tokens");
   skipped_ = number_in(from, "skipped");
@@ -167,19 +164,16 @@ Trainer::StepFigures Trainer::take_step() {
   const auto began = Clock::now();
   StepFigures figures;
   const int data_ranks = ranks_.size(parallel::kDataAxes);
-  Batch batch = batch_of(
-      feed_->next(), model_->decoder(),
+  std::vector<model::Pass> micro_batches = micro_batches_of(
+      feed_->next(), *model_,
       {.passes = passes_of_step(config_.train.batch, data_ranks, config_.train.micro_batch),
        .separate_documents = config_.data.separate_documents});
-  batch.share_step_of(targets_of_step(batch, ranks_));
-  for (model::Pass& pass : batch.passes) {
-    if (scaler_) pass.targets->gradient_scale = scaler_->scale();
-  }
-  const at::Tensor loss = model_->forward_backward(batch.passes, &figures.times);
+  const at::Tensor scale = scaler_ ? scaler_->scale() : at::Tensor();
+  for (model::Pass& pass : micro_batches) pass.targets->gradient_scale = scale;
   figures.lr = optim::learning_rate(config_.optimizer, step_, config_.train.steps, data_ranks);
-  const optim::Update update =
-      optimizer_->step(figures.lr, loss, scaler_ ? scaler_->scale() : at::Tensor());
-  model_->changed();
+  const at::Tensor loss = model_->forward_backward(
+      micro_batches, {.lr = figures.lr, .gradient_scale = scale, .listener = &figures.times});
+  const optim::Update update = model_->update();
   if (scaler_) scaler_->update(update.skipped);
   figures.loss = loss.item<double>();
   figures.norm = update.gradient_norm.item<double>();
@@ -223,7 +217,7 @@ metrics::Record Trainer::record_of(const StepFigures& figures) {
 // Again now and then: others may have had the machine the first time.
 void Trainer::measure_peak() {
   const at::ScalarType type = model_->groups().front()->shard().scalar_type();
-  peak_ = std::max(peak_, measured_peak(type, device_));
+  peak_ = std::max(peak_, measured_peak(type, ranks_.device()));
 }
 
 double Trainer::evaluate_once() {
@@ -235,7 +229,7 @@ double Trainer::evaluate_once() {
                    .batch = config_.train.batch,
                    .micro_batch = config_.train.micro_batch,
                    .separate_documents = config_.data.separate_documents,
-                   .device = device_});
+                   .device = ranks_.device()});
 }
 
 void Trainer::evaluate_into(metrics::Record& record, metrics::Sinks& sinks) {
@@ -356,7 +350,7 @@ End Trainer::run(metrics::Sinks& sinks) {
                           .world_size = ranks_.size(parallel::kDataAxes),
                           .first_sample = next_sample_,
                           .threads = config_.data.threads},
-      feed::FeedOptions{.device = device_});
+      feed::FeedOptions{.device = ranks_.device()});
   bool stopped = false;
   while (step_ < config_.train.steps && !stopped) {
     metrics::Record record = record_of(take_step());

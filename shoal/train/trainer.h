@@ -28,7 +28,6 @@
 #include "shoal/feed/feed.h"
 #include "shoal/metrics/sink.h"
 #include "shoal/optim/gradient_scaler.h"
-#include "shoal/optim/optimizer.h"
 #include "shoal/parallel/parallel_model.h"
 
 namespace shoal::train {
@@ -96,13 +95,11 @@ class Trainer {
   config::RunConfig config_;
   const std::filesystem::path checkpoints_;
   const Hooks hooks_;
-  c10::Device device_;
   std::shared_ptr<const data::SampleStream> stream_;
   std::shared_ptr<const data::SampleStream> validation_;  // nullptr: there is none
   comm::World& world_;
   parallel::Ranks ranks_;
   std::unique_ptr<parallel::ParallelModel> model_;
-  std::unique_ptr<optim::Optimizer> optimizer_;
   std::unique_ptr<optim::GradientScaler> scaler_;  // with fp16
   std::unique_ptr<feed::Feed> feed_;
   checkpoint::Saver saver_;

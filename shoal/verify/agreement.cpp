@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
 #include <utility>
 
 #include <ATen/ATen.h>
 
+#include "shoal/blueprint/decoder.h"
 #include "shoal/plan/layout.h"
 #include "shoal/verify/side.h"
 
@@ -21,87 +23,86 @@ double largest(const at::Tensor& x) { return x.numel() == 0 ? 0 : x.abs().max().
 
 enum class What { kInitial, kGradient, kWeight };
 
+const at::Tensor& shard_of(const ParallelModel& model, const plan::Holding& holding, What what) {
+  const parallel::UnitGroup& group = *model.groups()[holding.group];
+  return what == What::kGradient ? group.shard_gradient() : group.shard();
+}
+
+// This rank's elements of a weight, or of its gradient.
+at::Tensor held(const ParallelModel& model, const plan::Holding& holding, What what) {
+  return shard_of(model, holding, what).narrow(0, holding.offset, holding.count);
+}
+
 // Logical tensors of sides that rank 0 trains alone, as all ranks get to see them.
 class Reference {
  public:
   Reference(const config::RunConfig& config, comm::Group all, int64_t sides)
       : all_(std::move(all)),
         sides_(sides),
-        builder_(model::BuilderOptions{}),
-        shape_(config.model, builder_) {}
+        units_(blueprint::units_of(config.model, blueprint::UnitRange::all(config.model))) {}
 
   // Calls visit(name, tensors of each side, in fp64), on all ranks. `sides` only on rank 0.
   template <class Visit>
   void for_each(const std::vector<const Side*>& sides, What what, Visit&& visit) {
-    for (const auto& each : shape_.units()) {
-      const model::UnitWeights& unit = each->weights();
-      if (unit.elements() == 0) continue;
-      const at::Tensor flat = at::zeros({sides_, unit.elements()}, at::kDouble);
-      std::vector<std::vector<at::Tensor>> views;
-      for (int64_t s = 0; s < sides_; ++s) {
-        views.push_back(unit.views_of(flat[s]));
-        if (!sides.empty()) fill(views.back(), unit, *sides[static_cast<size_t>(s)], what);
-      }
-      all_.broadcast(flat, 0, "what one rank has in " + unit.name()).wait();
-      for (size_t i = 0; i < unit.size(); ++i) {
+    for (const blueprint::UnitBlueprint& unit : units_) {
+      if (unit.layout.elements == 0) continue;
+      const at::Tensor flat = at::zeros({sides_, unit.layout.elements}, at::kDouble);
+      for (size_t i = 0; i < sides.size(); ++i)
+        fill(flat[static_cast<int64_t>(i)], unit, sides[i]->model(), what);
+      all_.broadcast(flat, 0, "what one rank has in " + unit.name).wait();
+      for (size_t i = 0; i < unit.weights.size(); ++i) {
         std::vector<at::Tensor> tensors;
-        for (const auto& of_side : views) tensors.push_back(of_side[i]);
-        visit(unit.spec(i).name, tensors);
+        for (int64_t side = 0; side < sides_; ++side)
+          tensors.push_back(view_of(flat[side], unit, i));
+        visit(unit.weights[i].name, tensors);
       }
     }
   }
 
  private:
-  static void fill(const std::vector<at::Tensor>& views,
-                   const model::UnitWeights& unit,
-                   const Side& side,
+  static at::Tensor view_of(const at::Tensor& flat,
+                            const blueprint::UnitBlueprint& unit,
+                            size_t weight) {
+    const blueprint::WeightSpec& spec = unit.weights[weight];
+    return flat.narrow(0, unit.layout.offsets[weight], spec.local_elements()).view(spec.shape);
+  }
+
+  static void fill(const at::Tensor& flat,
+                   const blueprint::UnitBlueprint& unit,
+                   const ParallelModel& model,
                    What what) {
-    for (const parallel::UnitGroup* group : side.model().groups()) {
-      const at::Tensor& from = what == What::kGradient ? group->shard_gradient() : group->shard();
-      for (const parallel::Piece& piece : group->pieces()) {
-        for (size_t i = 0; i < unit.size(); ++i) {
-          if (unit.spec(i).name == piece.weight->name)
-            views[i].view(-1).copy_(from.narrow(0, piece.offset, piece.count));
-        }
+    for (const plan::Holding& holding : model.holdings()) {
+      for (size_t i = 0; i < unit.weights.size(); ++i) {
+        if (unit.weights[i].name == holding.weight->name)
+          view_of(flat, unit, i).view(-1).copy_(held(model, holding, what));
       }
     }
   }
 
   comm::Group all_;
   int64_t sides_;
-  model::PlainBuilder builder_;
-  model::Decoder shape_;  // for names and places; it has no tensors
+  std::vector<blueprint::UnitBlueprint> units_;
 };
 
-// The layout's pieces by name: a tied matrix can be on two stages.
-class Pieces {
+// The layout's holdings by name: a tied matrix can be on two stages.
+class Holdings {
  public:
-  explicit Pieces(const ParallelModel& model) {
-    for (const parallel::UnitGroup* group : model.groups()) {
-      for (const parallel::Piece& piece : group->pieces())
-        pieces_.emplace(piece.weight->name, Held{piece, group});
-    }
+  explicit Holdings(const ParallelModel& model) : model_(model) {
+    for (const plan::Holding& holding : model.holdings())
+      holdings_.emplace(holding.weight->name, holding);
   }
 
   // Calls visit(this rank's elements, the same elements of `whole`) for what this rank holds of `name`, in fp64.
   template <class Visit>
   void for_each(const std::string& name, const at::Tensor& whole, What what, Visit&& visit) const {
-    const auto [begin, end] = pieces_.equal_range(name);
-    for (auto it = begin; it != end; ++it) {
-      const auto& [piece, group] = it->second;
-      const at::Tensor& from = what == What::kGradient ? group->shard_gradient() : group->shard();
-      visit(from.narrow(0, piece.offset, piece.count).to(at::kDouble),
-            parallel::part_of(whole, piece));
-    }
+    const auto [begin, end] = holdings_.equal_range(name);
+    for (auto it = begin; it != end; ++it)
+      visit(held(model_, it->second, what).to(at::kDouble), parallel::part_of(whole, it->second));
   }
 
  private:
-  struct Held {
-    parallel::Piece piece;
-    const parallel::UnitGroup* group;
-  };
-
-  std::multimap<std::string, Held> pieces_;
+  const ParallelModel& model_;
+  std::multimap<std::string, plan::Holding> holdings_;
 };
 
 // A NaN is the largest of all differences.
@@ -128,10 +129,10 @@ void share(comm::Group& all, Agreement& found) {
 
 // How far one rank gets from itself by that says how much a model makes of round-off.
 void move_by_last_place(Side& side) {
-  side.load([&] {
+  side.model().set_masters([&] {
     const at::NoGradGuard no_grad;
-    for (const parallel::UnitGroup* group : side.model().groups())
-      group->shard().mul_(1 + std::numeric_limits<double>::epsilon());
+    for (const at::Tensor& weights : side.model().masters())
+      weights.mul_(1 + std::numeric_limits<double>::epsilon());
   });
 }
 
@@ -213,7 +214,7 @@ Agreement compare_with_one_rank(const config::RunConfig& config,
   std::vector<int> everybody(static_cast<size_t>(world.size()));
   for (size_t i = 0; i < everybody.size(); ++i) everybody[i] = static_cast<int>(i);
   comm::Group all = world.group("all", everybody);
-  const Ranks alone = Ranks::alone(world);
+  const Ranks alone = Ranks::alone(world, config.train.device);
   const Ranks ranks(world, config);  // the last: it closes the doors
 
   Side layout(config, ranks);
@@ -227,7 +228,7 @@ Agreement compare_with_one_rank(const config::RunConfig& config,
   std::vector<const Side*> views;
   for (const auto& side : sides) views.push_back(side.get());
   Reference reference(config, all, /*sides=*/2);
-  const Pieces pieces(layout.model());
+  const Holdings holdings(layout.model());
   Errors errors;
   Agreement found{
       .steps = options.steps, .resumed = options.resume != nullptr, .lr = config.optimizer.lr};
@@ -238,10 +239,10 @@ Agreement compare_with_one_rank(const config::RunConfig& config,
           raise(what == What::kGradient ? found.largest_gradient : found.largest_weight,
                 largest(wholes.front()));
           raise(found.tensors[name].*field, 0);
-          pieces.for_each(name, wholes.front(), what,
-                          [&](const at::Tensor& mine, const at::Tensor& theirs) {
-                            raise(found.tensors[name].*field, largest(mine - theirs));
-                          });
+          holdings.for_each(name, wholes.front(), what,
+                            [&](const at::Tensor& mine, const at::Tensor& theirs) {
+                              raise(found.tensors[name].*field, largest(mine - theirs));
+                            });
           if (error == nullptr) return;
           if (is_exact) {
             double TensorDifference::*const own = what == What::kGradient
@@ -250,10 +251,10 @@ Agreement compare_with_one_rank(const config::RunConfig& config,
             return raise(found.tensors[name].*own, largest(wholes.front() - wholes.back()));
           }
           errors.add_one_rank(error, name, wholes.front(), wholes.back());
-          pieces.for_each(name, wholes.back(), what,
-                          [&](const at::Tensor& mine, const at::Tensor& theirs) {
-                            errors.add_layout(error, name, mine - theirs);
-                          });
+          holdings.for_each(name, wholes.back(), what,
+                            [&](const at::Tensor& mine, const at::Tensor& theirs) {
+                              errors.add_layout(error, name, mine - theirs);
+                            });
         });
   };
   const auto compare_scalars = [&](double& worst, const at::Tensor& theirs,
@@ -265,29 +266,36 @@ Agreement compare_with_one_rank(const config::RunConfig& config,
     return expected.item<double>();
   };
   // What the first side has, and how far the other one is from it; nothing where there is none.
-  const auto of_sides = [&](at::Tensor (Side::*take)(int64_t), int64_t step, double& own) {
+  const auto of_sides = [&](const auto& take, double& own) {
     if (sides.empty()) return at::Tensor();
-    const at::Tensor first = (*sides.front().*take)(step);
-    const at::Tensor other = (*sides.back().*take)(step);
+    const at::Tensor first = take(*sides.front());
+    const at::Tensor other = take(*sides.back());
     if (is_exact) raise(own, (first - other).abs().item<double>());
     return first;
   };
 
+  const auto losses_of_sides = [&](int64_t step) {
+    return of_sides([&](Side& side) { return side.gradients_of(step); }, found.own_loss);
+  };
+  const auto norms_of_sides = [&] {
+    return of_sides([](Side& side) { return side.update(); }, found.own_norm);
+  };
+
   for (int64_t step = 0; step < options.steps_before; ++step) {
-    of_sides(&Side::gradients_of, step, found.own_loss);
-    of_sides(&Side::update, step, found.own_norm);
+    losses_of_sides(step);
+    norms_of_sides();
   }
   if (options.resume) options.resume(layout);
   compare(What::kInitial, &TensorDifference::initial, nullptr);
   for (int64_t step = options.steps_before; step < options.steps_before + options.steps; ++step) {
-    const at::Tensor theirs = of_sides(&Side::gradients_of, step, found.own_loss);
+    const at::Tensor theirs = losses_of_sides(step);
     const at::Tensor ours = layout.gradients_of(step);
     found.losses.push_back(compare_scalars(found.loss, theirs, ours));
     found.layout_losses.push_back(ours.item<double>());
     if (options.tamper) options.tamper(layout.model(), step);
     compare(What::kGradient, &TensorDifference::gradient, &TensorDifference::gradient_error);
-    const at::Tensor norm = of_sides(&Side::update, step, found.own_norm);
-    raise(found.largest_norm, compare_scalars(found.norm, norm, layout.update(step)));
+    const at::Tensor norm = norms_of_sides();
+    raise(found.largest_norm, compare_scalars(found.norm, norm, layout.update()));
     compare(What::kWeight, &TensorDifference::weight, &TensorDifference::weight_error);
   }
   share(all, found);

@@ -13,8 +13,9 @@ namespace shoal::verify {
 Side::Side(const config::RunConfig& config, const parallel::Ranks& ranks)
     : config_(config),
       ranks_(ranks),
-      model_(config, ranks, train::materials_of(config.train.precision, at::kCPU, config.run.seed)),
-      optimizer_(config.optimizer, model_.trainable()) {}
+      model_(config,
+             ranks,
+             train::materials_of(config.train.precision, ranks.device(), config.run.seed)) {}
 
 at::Tensor Side::gradients_of(int64_t step) {
   const auto batch_rows = static_cast<uint64_t>(config_.train.batch);
@@ -27,28 +28,16 @@ at::Tensor Side::gradients_of(int64_t step) {
                                                  .classes = *config_.model.vocab_size},
                                                 static_cast<uint64_t>(step) * batch_rows + first,
                                                 static_cast<int64_t>(end - first));
-  train::Batch batch = train::batch_of(
-      tokens, model_.decoder(),
-      {.passes = plan::passes_of_step(config_.train.batch, static_cast<int64_t>(ranks),
-                                      config_.train.micro_batch),
-       .separate_documents = config_.data.separate_documents});
-  batch.share_step_of(train::targets_of_step(batch, ranks_));
-  loss_ = model_.forward_backward(batch.passes);
-  return loss_;
+  return model_.forward_backward(
+      train::micro_batches_of(
+          tokens, model_,
+          {.passes = plan::passes_of_step(config_.train.batch, static_cast<int64_t>(ranks),
+                                          config_.train.micro_batch),
+           .separate_documents = config_.data.separate_documents}),
+      {.lr = optim::learning_rate(config_.optimizer, step, config_.train.steps,
+                                  static_cast<int>(ranks))});
 }
 
-void Side::load(const std::function<void()>& set) {
-  model_.settle();
-  set();
-  model_.changed();
-}
-
-at::Tensor Side::update(int64_t step) {
-  const double lr = optim::learning_rate(config_.optimizer, step, config_.train.steps,
-                                         ranks_.size(parallel::kDataAxes));
-  const optim::Update update = optimizer_.step(lr, loss_);
-  model_.changed();
-  return update.gradient_norm;
-}
+at::Tensor Side::update() { return model_.update().gradient_norm; }
 
 }  // namespace shoal::verify

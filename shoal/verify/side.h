@@ -3,22 +3,20 @@
 //   Side side(config, ranks);
 //   for (int64_t step = 0; step < 5; ++step) {
 //     const at::Tensor loss = side.gradients_of(step);     // its gradients are in side.model()
-//     side.update(step);
+//     side.update();
 //   }
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 #include <ATen/core/Tensor.h>
 
 #include "shoal/config/run_config.h"
-#include "shoal/optim/optimizer.h"
 #include "shoal/parallel/parallel_model.h"
 
 namespace shoal::verify {
 
-// A model, its optimizer, and its share of every step's samples.
+// A model, and its share of every step's samples.
 class Side {
  public:
   // Both outlive it. Collective, as is all below.
@@ -26,22 +24,16 @@ class Side {
 
   [[nodiscard]] parallel::ParallelModel& model() { return model_; }
   [[nodiscard]] const parallel::ParallelModel& model() const { return model_; }
-  [[nodiscard]] optim::Optimizer& optimizer() { return optimizer_; }
-
-  // `set` changes weights and optimizer from outside.
-  void load(const std::function<void()>& set);
 
   // The loss of a step, of all ranks.
   at::Tensor gradients_of(int64_t step);
   // New weights from them. The norm of the gradients, before clipping.
-  at::Tensor update(int64_t step);
+  at::Tensor update();
 
  private:
   const config::RunConfig& config_;
   const parallel::Ranks& ranks_;
   parallel::ParallelModel model_;
-  optim::Optimizer optimizer_;
-  at::Tensor loss_;
 };
 
 }  // namespace shoal::verify

@@ -48,6 +48,27 @@ TEST(Decoder, HasAsManyParametersAsPublished) {
   EXPECT_EQ(parameters(llama3(126, 16'384, 128, 53'248)), 405'853'388'800);
 }
 
+// What nanoGPT prints for 12 layers, 12 heads, width 768, context 1024, 65 characters and no bias. It leaves positions out
+// of its number of parameters.
+TEST(Decoder, HasAsManyDecayingParametersAsNanoGptCounts) {
+  config::ModelConfig config;
+  config.vocab_size = 65;
+  config.bias = config::BiasOn::kNone;
+  std::map<bool, int64_t> tensors;
+  std::map<bool, int64_t> parameters;
+  for (const UnitBlueprint& unit : units_of(config, UnitRange::all(config))) {
+    for (const WeightSpec& weight : unit.weights) {
+      ++tensors[weight.decays()];
+      parameters[weight.decays()] += weight.local_elements();
+    }
+  }
+  EXPECT_EQ(tensors[true], 50);
+  EXPECT_EQ(parameters[true], 85'771'008);
+  EXPECT_EQ(tensors[false], 25);
+  EXPECT_EQ(parameters[false], 19'200);
+  EXPECT_EQ(parameters[true] + parameters[false] - 1024 * 768, 85'003'776);
+}
+
 TEST(Decoder, IsCutIntoRangesOfTheSameUnits) {
   ModelConfig model = gpt2();
   model.layers = 3;

@@ -32,7 +32,7 @@ class DataLosses : public ::testing::Test {
   }
 
   [[nodiscard]] DataLoss evaluate(const DataLossOptions& options) const {
-    DataEvaluation evaluation(*decoder_, open_stream(directory_.path(), kLength), options);
+    DataEvaluation evaluation(loaded_->model(), open_stream(directory_.path(), kLength), options);
     DataLoss loss;
     while (evaluation.next(loss)) {
     }
@@ -50,7 +50,7 @@ class DataLosses : public ::testing::Test {
       std::vector<uint32_t> lengths;
       stream->read(i, {tokens, mask, lengths});
       const at::Tensor ids = at::tensor(tokens, at::kInt).to(at::kLong);
-      const at::Tensor logs = scores(*decoder_, ids.narrow(0, 0, kLength).unsqueeze(0))[0]
+      const at::Tensor logs = logits(loaded_->model(), ids.narrow(0, 0, kLength).unsqueeze(0))[0]
                                   .log_softmax(-1)
                                   .gather(1, ids.narrow(0, 1, kLength).unsqueeze(1))
                                   .contiguous();
@@ -65,9 +65,7 @@ class DataLosses : public ::testing::Test {
   }
 
   TempDir directory_;
-  model::PlainBuilder builder_{{}};
-  std::unique_ptr<model::Decoder> decoder_ =
-      load_decoder(golden_model("gpt2"), at::kDouble, builder_);
+  std::unique_ptr<OneRank> loaded_ = load_model(golden_model("gpt2"), at::kDouble);
 };
 
 TEST_F(DataLosses, CountEverySampleOnceInBatchesOfAnySize) {
@@ -94,7 +92,8 @@ TEST_F(DataLosses, RefuseDataOfAnotherModel) {
               HasSubstr("the data's vocabulary is 62 tokens, the model's only 61"));
   write(61, false);
   EXPECT_THAT(error_text<UsageError>([&] {
-                const DataEvaluation evaluation(*decoder_, open_stream(directory_.path(), 32), {});
+                const DataEvaluation evaluation(loaded_->model(),
+                                                open_stream(directory_.path(), 32), {});
               }),
               HasSubstr("the sequence length is 32, but the model's context is 31"));
 }

@@ -33,9 +33,8 @@ INSTANTIATE_TEST_SUITE_P(All, EveryFamily, ::testing::ValuesIn(kFamilies), [](co
 });
 
 TEST_P(EveryFamily, ContinuesLikeTransformers) {
-  model::PlainBuilder builder({});
-  const auto decoder = load_decoder(golden_model(GetParam()), at::kFloat, builder);
-  const Generator generator(*decoder, data::read_tokenizer("byte"));
+  const auto loaded = load_model(golden_model(GetParam()), at::kFloat);
+  const Generator generator(loaded->model(), data::read_tokenizer("byte"));
   const at::Tensor greedy = golden_tensor(GetParam(), "greedy");
   for (int64_t row = 0; row < greedy.size(0); ++row) {
     const std::vector<TokenId> all = ids_of(greedy[row]);
@@ -48,15 +47,14 @@ TEST_P(EveryFamily, ContinuesLikeTransformers) {
   }
 }
 
-// The largest difference between scores with and without a cache, over all places behind the first 5,
-// relative to the largest score: rounding errors grow with what is rounded.
+// The largest difference between logits with and without a cache, over all places behind the first 5,
+// relative to the largest logit: rounding errors grow with what is rounded.
 double cache_difference(const char* family, at::ScalarType type) {
-  model::PlainBuilder builder({});
-  const auto decoder = load_decoder(golden_model(family), type, builder);
+  const auto loaded = load_model(golden_model(family), type);
   const at::Tensor tokens = golden_tensor(family, "greedy").narrow(0, 1, 1);
-  const at::Tensor wanted = scores(*decoder, tokens)[0];
+  const at::Tensor wanted = logits(loaded->model(), tokens)[0];
   const std::vector<TokenId> ids = ids_of(tokens[0]);
-  Continuation text(*decoder, static_cast<int64_t>(ids.size()));
+  Continuation text(loaded->model(), static_cast<int64_t>(ids.size()));
   constexpr size_t kFirst = 5;
   at::Tensor row = text.append(std::span(ids).first(kFirst));
   double difference = max_difference(row, wanted[kFirst - 1]);
@@ -68,7 +66,7 @@ double cache_difference(const char* family, at::ScalarType type) {
   return difference / wanted.abs().max().item<double>();
 }
 
-TEST_P(EveryFamily, HasTheSameScoresWithACache) {
+TEST_P(EveryFamily, HasTheSameLogitsWithACache) {
   const double single = cache_difference(GetParam(), at::kFloat);
   const double twice = cache_difference(GetParam(), at::kDouble);
   RecordProperty("nano", std::to_string(1e9 * single));
@@ -79,8 +77,8 @@ TEST_P(EveryFamily, HasTheSameScoresWithACache) {
 class GptTwo : public ::testing::Test {
  protected:
   GptTwo()
-      : decoder_(load_decoder(golden_model("gpt2"), at::kFloat, builder_)),
-        generator_(*decoder_, data::read_tokenizer("byte")),
+      : loaded_(load_model(golden_model("gpt2"), at::kFloat)),
+        generator_(loaded_->model(), data::read_tokenizer("byte")),
         all_(ids_of(golden_tensor("gpt2", "greedy")[2])),
         prompt_(all_.begin(), all_.begin() + kPrompt),
         next_(all_.begin() + kPrompt, all_.end()) {}
@@ -96,8 +94,7 @@ class GptTwo : public ::testing::Test {
             next_.begin() + static_cast<std::ptrdiff_t>(first + count)};
   }
 
-  model::PlainBuilder builder_{{}};
-  std::unique_ptr<model::Decoder> decoder_;
+  std::unique_ptr<OneRank> loaded_;
   Generator generator_;
   std::vector<TokenId> all_;
   std::vector<TokenId> prompt_;

@@ -26,28 +26,26 @@ class Likelihoods : public ::testing::Test {
     double sum = 0;
     for (const TokenId id : ending) {
       if (text.size() > 31) text.erase(text.begin(), text.end() - 31);
-      sum += scores(*decoder_, row_of_ids(text))[0][-1].log_softmax(-1)[id].item<double>();
+      sum += logits(loaded_->model(), row_of_ids(text))[0][-1].log_softmax(-1)[id].item<double>();
       text.push_back(id);
     }
     return sum;
   }
 
-  model::PlainBuilder builder_{{}};
-  std::unique_ptr<model::Decoder> decoder_ =
-      load_decoder(golden_model("gpt2"), at::kDouble, builder_);
+  std::unique_ptr<OneRank> loaded_ = load_model(golden_model("gpt2"), at::kDouble);
 };
 
 TEST_F(Likelihoods, AreTheSumsOfLogarithmsWhateverStandsBeside) {
   const Ids context = {5, 17, 0, 60, 3};
   const std::vector<Ids> endings = {{1}, {7, 7, 2, 9, 30, 11, 12}, {60, 0}};
-  const auto together = likelihoods(*decoder_, context, endings);
+  const auto together = likelihoods(loaded_->model(), context, endings);
   ASSERT_EQ(together.size(), endings.size());
   for (size_t i = 0; i < endings.size(); ++i) {
     EXPECT_NEAR(together[i].log_probability, one_by_one(context, endings[i]), 1e-11) << i;
-    EXPECT_NEAR(likelihoods(*decoder_, context, {endings[i]})[0].log_probability,
+    EXPECT_NEAR(likelihoods(loaded_->model(), context, {endings[i]})[0].log_probability,
                 together[i].log_probability, 1e-11);
   }
-  EXPECT_TRUE(likelihoods(*decoder_, context, {}).empty());
+  EXPECT_TRUE(likelihoods(loaded_->model(), context, {}).empty());
 }
 
 TEST_F(Likelihoods, OfAllNextTokensAddUpToOne) {
@@ -55,7 +53,7 @@ TEST_F(Likelihoods, OfAllNextTokensAddUpToOne) {
   for (TokenId id = 0; id < 61; ++id) endings.push_back({id});
   double sum = 0;
   int greedy = 0;
-  for (const Likelihood& one : likelihoods(*decoder_, Ids{4, 8, 15}, endings)) {
+  for (const Likelihood& one : likelihoods(loaded_->model(), Ids{4, 8, 15}, endings)) {
     sum += std::exp(one.log_probability);
     greedy += one.greedy ? 1 : 0;
   }
@@ -71,7 +69,7 @@ TEST_F(Likelihoods, KnowWhichEndingTheModelWouldWrite) {
   Ids ending(all.begin() + 17, all.end());
   Ids other = ending;
   other.back() = other.back() == 0 ? 1 : 0;
-  const auto found = likelihoods(*decoder_, std::span(all).first(17), {ending, other});
+  const auto found = likelihoods(loaded_->model(), std::span(all).first(17), {ending, other});
   EXPECT_TRUE(found[0].greedy);
   EXPECT_FALSE(found[1].greedy);
   EXPECT_GT(found[0].log_probability, found[1].log_probability);
@@ -83,16 +81,16 @@ TEST_F(Likelihoods, LoseTheBeginningOfALongContext) {
   for (size_t i = 0; i < context.size(); ++i) context[i] = static_cast<TokenId>((7 * i) % 61);
   const Ids ending = {3, 1, 4};
   const Ids kept(context.end() - 29, context.end());
-  EXPECT_EQ(likelihoods(*decoder_, context, {ending})[0].log_probability,
-            likelihoods(*decoder_, kept, {ending})[0].log_probability);
+  EXPECT_EQ(likelihoods(loaded_->model(), context, {ending})[0].log_probability,
+            likelihoods(loaded_->model(), kept, {ending})[0].log_probability);
   const Ids shorter(context.end() - 28, context.end());
-  EXPECT_NE(likelihoods(*decoder_, context, {ending})[0].log_probability,
-            likelihoods(*decoder_, shorter, {ending})[0].log_probability);
+  EXPECT_NE(likelihoods(loaded_->model(), context, {ending})[0].log_probability,
+            likelihoods(loaded_->model(), shorter, {ending})[0].log_probability);
 }
 
 TEST_F(Likelihoods, RefuseWhatHasNone) {
   const auto text = [&](const Ids& context, const std::vector<Ids>& endings) {
-    return error_text<UsageError>([&] { likelihoods(*decoder_, context, endings); });
+    return error_text<UsageError>([&] { likelihoods(loaded_->model(), context, endings); });
   };
   EXPECT_THAT(text({}, {{1}}), HasSubstr("the context has no tokens"));
   EXPECT_THAT(text({1}, {{1}, {}}), HasSubstr("an ending has no tokens"));

@@ -14,9 +14,7 @@
 #include "shoal/generate/generator.h"
 #include "shoal/generate/likelihood.h"
 #include "shoal/generate/sampler.h"
-#include "shoal/generate/scorer.h"
 #include "shoal/generate/text_stream.h"
-#include "shoal/model/decoder.h"
 #include "shoal/parallel/parallel_model.h"
 
 #include "app/engine/model_job.h"
@@ -28,13 +26,13 @@ namespace {
 using Ids = std::vector<data::TokenId>;
 
 // shoal/generate/continuation.h
-void continuation(const model::Decoder& decoder,
+void continuation(parallel::ParallelModel& model,
                   int64_t capacity,
                   const Ids& prompt,
                   data::TokenId next) {
-  Continuation text(decoder, capacity);
-  at::Tensor scores = text.append(prompt);
-  scores = text.append({&next, 1});
+  Continuation text(model, capacity);
+  at::Tensor logits = text.append(prompt);
+  logits = text.append({&next, 1});
 }
 
 // shoal/generate/data_loss.h
@@ -46,36 +44,26 @@ void data_loss(DataEvaluation& evaluation) {
 }
 
 // shoal/generate/generator.h
-void generator(const model::Decoder& decoder,
+void generator(parallel::ParallelModel& model,
                const std::shared_ptr<const data::Tokenizer>& tokenizer,
                const Ids& prompt_ids) {
-  const Generator generator(decoder, tokenizer);
+  const Generator generator(model, tokenizer);
   const Generation made = generator.run(prompt_ids, {.sampling = {.temperature = 0}});
   made.text, stop_name(made.stopped_by);
 }
 
 // shoal/generate/likelihood.h
-void likelihood(const model::Decoder& decoder,
+void likelihood(parallel::ParallelModel& model,
                 const Ids& context,
                 const std::vector<Ids>& endings) {
-  const std::vector<Likelihood> found = likelihoods(decoder, context, endings);
+  const std::vector<Likelihood> found = likelihoods(model, context, endings);
   found[1].log_probability;
 }
 
 // shoal/generate/sampler.h
-void sampler(std::string_view request, std::span<float> scores, const Ids& so_far) {
+void sampler(std::string_view request, std::span<float> logits, const Ids& so_far) {
   const Sampler sampler({.temperature = 0.8, .top_p = 0.95, .seed = 1}, request);
-  const data::TokenId next = sampler.choose(scores, so_far);
-}
-
-// shoal/generate/scorer.h
-void scorer(const model::Decoder& decoder,
-            int64_t capacity,
-            parallel::ParallelModel& model,
-            c10::Device device) {
-  Continuation text(decoder, capacity);
-  const Scorer scorer(model.decoder(), device,
-                      [&](const model::Pass& pass) { return model.forward(pass); });
+  const data::TokenId next = sampler.choose(logits, so_far);
 }
 
 // shoal/generate/text_stream.h
@@ -95,14 +83,14 @@ namespace {
 void model_job(const std::shared_ptr<const data::Tokenizer>& tokenizer,
                const std::vector<data::TokenId>& prompt) {
   const ModelJob job("gpt2", {.sets = {"parallel.tp=2"}});
-  const generate::Generator generator(job.model().scorer(), tokenizer);
+  const generate::Generator generator(*job.model().model, tokenizer);
   if (job.speaks()) std::cout << generator.run(prompt, {}).text;
 }
 
 // app/engine/open_model.h
-void opened_model() {
-  const OpenedModel model = open_model("gpt2");
-  model.decoder->config().context;
+void opened_model(const LayoutPlace& place) {
+  const OpenedModel opened = open_model("gpt2", place);
+  opened.model->config().context;
 }
 
 }  // namespace

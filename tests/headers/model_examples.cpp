@@ -25,18 +25,19 @@ namespace {
 void builder(const config::ModelConfig& config) {
   using config::Recompute;
   PlainBuilder builder({.recompute = Recompute::kSelective, .seed = 1});
-  Decoder decoder(config, builder);
+  Decoder decoder(config, builder, blueprint::UnitRange::all(config));
 }
 
 // shoal/model/decoder.h
-at::Tensor scores_of(const config::RunConfig& config, const at::Tensor& tokens) {
+at::Tensor logits_of(const config::RunConfig& config, const at::Tensor& tokens) {
   PlainBuilder builder({.seed = 1});
-  Decoder decoder(config.model, builder);
-  decoder.materialize({.dtype = at::kBFloat16, .seed = 1});
+  Decoder decoder(config.model, builder, blueprint::UnitRange::all(config.model));
+  for (const auto& unit : decoder.units()) unit->weights().materialize({.seed = 1});
   Pass pass{.tokens = tokens};
   decoder.place(pass);
-  const at::Tensor scores = decoder.forward(pass);
-  return scores;
+  at::Tensor x;
+  for (const auto& unit : decoder.units()) x = unit->forward(x, pass);
+  return x;
 }
 
 TEST(HeaderExamples, Decoder) {
@@ -47,7 +48,7 @@ TEST(HeaderExamples, Decoder) {
   config.model.context = 4;
   config.model.vocab_size = 11;
   const at::NoGradGuard no_grad;
-  EXPECT_EQ(scores_of(config, at::zeros({3, 4}, at::kLong)).numel(), 3 * 4 * 11);
+  EXPECT_EQ(logits_of(config, at::zeros({3, 4}, at::kLong)).numel(), 3 * 4 * 11);
 }
 
 // shoal/model/functions/entropy_loop.h
@@ -127,11 +128,14 @@ void muon(const at::Tensor& weight,
 
 // shoal/optim/optimizer.h
 void optimizer(const config::RunConfig& config,
-               const parallel::ParallelModel& model,
+               const std::vector<FlatUnit>& units,
                double lr,
                const at::Tensor& loss) {
-  Optimizer optimizer(config.optimizer, model.trainable());
-  const Update update = optimizer.step(lr, loss);
+  Optimizer optimizer(config.optimizer, units);
+  optimizer.begin(lr);
+  optimizer.judge(loss, optimizer.squared_norm());
+  for (size_t unit = 0; unit < optimizer.units(); ++unit) optimizer.update(unit);
+  optimizer.result().gradient_norm;
 }
 
 }  // namespace

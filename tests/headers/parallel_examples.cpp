@@ -31,22 +31,22 @@ void parallel_model(const config::RunConfig& config,
                     const std::vector<model::Pass>& passes,
                     double lr) {
   ParallelModel model(config, ranks, materials);
-  optim::Optimizer optimizer(config.optimizer, model.trainable());
-  const at::Tensor loss = model.forward_backward(passes);
-  optimizer.step(lr, loss);
-  model.changed();
+  const at::Tensor loss = model.forward_backward(passes, {.lr = lr});
+  const optim::Update update = model.update();
 }
 
 // shoal/parallel/executor.h
 void executor(const plan::RankPlan& plan,
               const std::vector<StageTensors>& stages,
+              const std::unique_ptr<optim::Optimizer>& optimizer,
               const StepGroups& groups,
               const model::Materials& materials,
               const std::vector<model::Pass>& passes,
               OperationListener* listener) {
-  Executor executor(plan, stages, groups, materials);
-  const std::vector<at::Tensor> losses =
-      executor.run(plan::training_program(plan), passes, listener);
+  Executor executor(plan, stages, optimizer, groups, materials);
+  executor.begin(passes);
+  executor.run(plan::training_program(plan), listener);
+  executor.loss();
 }
 
 // shoal/parallel/ranks.h
@@ -59,7 +59,7 @@ void ranks(comm::World& world, const config::RunConfig& config, const at::Tensor
 void tensor_builder(const Ranks& ranks, const config::RunConfig& config) {
   comm::Group tp = ranks.along(plan::Axis::kTp);
   TensorBuilder builder(tp, {.seed = 1});
-  model::Decoder decoder(config.model, builder);
+  model::Decoder decoder(config.model, builder, blueprint::UnitRange::all(config.model));
   for (const auto& unit : decoder.units()) sum_partial_gradients(unit->weights(), tp);
 }
 
@@ -149,7 +149,7 @@ void side(const config::RunConfig& config, const parallel::Ranks& ranks) {
   Side side(config, ranks);
   for (int64_t step = 0; step < 5; ++step) {
     const at::Tensor loss = side.gradients_of(step);
-    side.update(step);
+    side.update();
   }
 }
 

@@ -60,38 +60,35 @@ TEST(Dropout, OfGradientsIsThatOfTheActivations) {
   EXPECT_TRUE(x.grad().equal(y.detach() / 2));
 }
 
-class DropoutInDecoder : public ::testing::TestWithParam<const char*> {
+class DropoutInModel : public ::testing::TestWithParam<const char*> {
  protected:
   // In training or not, with dropout everywhere: embedding, attention scores, both sums.
   [[nodiscard]] at::Tensor scores(double rate, uint64_t first, int64_t rows, bool training) const {
     const at::NoGradGuard no_grad;
-    const std::filesystem::path directory = golden_model(GetParam());
-    config::ModelConfig config = checkpoint::read_hugging_face_config(directory).config;
-    config.dropout = rate;
-    PlainBuilder builder({.seed = 3});
-    Decoder decoder(config, builder);
-    decoder.materialize({.dtype = at::kDouble, .gradient_dtype = at::kDouble});
-    checkpoint::load_hugging_face(directory, decoder);
-    Pass pass =
-        rows_of(decoder, random_pass(decoder, kRows, 19), static_cast<int64_t>(first), rows);
+    config::RunConfig config;
+    config.model.dropout = rate;
+    config.run.seed = 3;
+    const auto loaded = load_model(golden_model(GetParam()), at::kDouble, config);
+    parallel::ParallelModel& model = loaded->model();
+    Pass pass = rows_of(model, random_pass(model, kRows, 19), static_cast<int64_t>(first), rows);
     pass.training = training;
     pass.targets.reset();
-    return decoder.forward(pass);
+    return model.forward(pass);
   }
 };
 
 INSTANTIATE_TEST_SUITE_P(All,
-                         DropoutInDecoder,
+                         DropoutInModel,
                          ::testing::Values("gpt2", "llama"),
                          [](const auto& family) { return family.param; });
 
-TEST_P(DropoutInDecoder, GivesRowsTheScoresTheyHaveInALargerBatch) {
+TEST_P(DropoutInModel, GivesRowsTheScoresTheyHaveInALargerBatch) {
   const at::Tensor all = scores(0.1, 0, kRows, true);
   EXPECT_LT(max_difference(scores(0.1, 5, 4, true), all.narrow(0, 5, 4)), 1e-12);
   EXPECT_GT(max_difference(all, scores(0, 0, kRows, true)), 0.1);
 }
 
-TEST_P(DropoutInDecoder, DoesNothingToAnEvaluation) {
+TEST_P(DropoutInModel, DoesNothingToAnEvaluation) {
   EXPECT_TRUE(scores(0.1, 0, kRows, false).equal(scores(0, 0, kRows, false)));
 }
 

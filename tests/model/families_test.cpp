@@ -16,18 +16,12 @@ namespace {
 
 using namespace tests;
 
-// The weights of a decoder, for an export.
-class DecoderWeights final : public state::WeightSource {
+// The weights of a model, for an export.
+class ModelWeights final : public state::WeightSource {
  public:
-  explicit DecoderWeights(const Decoder& decoder) {
-    for (const auto& unit : decoder.units()) {
-      for (size_t i = 0; i < unit->weights().size(); ++i) {
-        const at::Tensor& weight = unit->weights().weight(i);
-        const std::string& name = unit->weights().spec(i).name;
-        specs_.push_back({name, state::DType::kF32, weight.sizes().vec()});
-        tensors_.emplace(name, weight);
-      }
-    }
+  explicit ModelWeights(const parallel::ParallelModel& model) : tensors_(tensors_of(model, false)) {
+    for (const auto& [name, weight] : tensors_)
+      specs_.push_back({name, state::DType::kF32, weight.sizes().vec()});
   }
 
   [[nodiscard]] const std::vector<state::TensorSpec>& specs() const { return specs_; }
@@ -54,51 +48,45 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values("gpt2", "llama", "llama3", "olmo", "olmo2", "qwen2", "qwen3"),
     [](const auto& family) { return family.param; });
 
-TEST_P(EveryFamily, HasTheScoresOfTransformers) {
-  PlainBuilder builder({});
-  const auto decoder = load_decoder(golden_model(GetParam()), at::kFloat, builder);
-  const at::Tensor ours = scores(*decoder, golden_tensor(GetParam(), "input_ids"));
+TEST_P(EveryFamily, HasTheLogitsOfTransformers) {
+  const auto loaded = load_model(golden_model(GetParam()), at::kFloat);
+  const at::Tensor ours = logits(loaded->model(), golden_tensor(GetParam(), "input_ids"));
   const at::Tensor theirs = golden_tensor(GetParam(), "logits");
   ASSERT_EQ(ours.sizes(), theirs.sizes());
   EXPECT_GT(theirs.std().item<double>(), 0.1)
-      << "scores that say nothing would agree with anything";
+      << "logits that say nothing would agree with anything";
   const double difference = max_difference(ours, theirs);
   RecordProperty("max_difference", std::to_string(difference));
   EXPECT_LT(difference, 1e-4);
 }
 
 TEST_P(EveryFamily, ComesBackFromAnExportBitByBit) {
-  PlainBuilder builder({});
-  const auto decoder = load_decoder(golden_model(GetParam()), at::kFloat, builder);
+  const auto loaded = load_model(golden_model(GetParam()), at::kFloat);
   const TempDir out;
-  const DecoderWeights weights(*decoder);
+  const ModelWeights weights(loaded->model());
   state::Progress progress;
-  state::export_hugging_face(weights, decoder->config(), weights.specs(), out.path(),
+  state::export_hugging_face(weights, loaded->model().config(), weights.specs(), out.path(),
                              {.max_file_bytes = 10'000}, progress);
   EXPECT_TRUE(std::filesystem::exists(out.path() / "model.safetensors.index.json"));
-  PlainBuilder again({});
-  const auto back = load_decoder(out.path(), at::kFloat, again);
+  const auto back = load_model(out.path(), at::kFloat);
   const at::Tensor tokens = golden_tensor(GetParam(), "input_ids");
-  EXPECT_EQ(max_difference(scores(*decoder, tokens), scores(*back, tokens)), 0);
+  EXPECT_EQ(max_difference(logits(loaded->model(), tokens), logits(back->model(), tokens)), 0);
 }
 
 // For GPT-2 of transformers, for the others of a plain script: see make_models.py.
-TEST_P(EveryFamily, HasTheScoresOfAnOracleInDouble) {
-  PlainBuilder builder({});
-  const auto decoder = load_decoder(golden_model(GetParam()), at::kDouble, builder);
-  const at::Tensor ours = scores(*decoder, golden_tensor(GetParam(), "input_ids"));
+TEST_P(EveryFamily, HasTheLogitsOfAnOracleInDouble) {
+  const auto loaded = load_model(golden_model(GetParam()), at::kDouble);
+  const at::Tensor ours = logits(loaded->model(), golden_tensor(GetParam(), "input_ids"));
   const double apart = max_difference(ours, golden_tensor(GetParam(), "logits_f64"));
   std::printf("%s in double: %.1e apart\n", GetParam(), apart);
   EXPECT_LT(apart, 1e-10);
 }
 
 TEST(Sharded, FilesGiveTheSameModel) {
-  PlainBuilder builder({});
-  PlainBuilder other({});
   const at::Tensor tokens = golden_tensor("llama", "input_ids");
   EXPECT_EQ(max_difference(
-                scores(*load_decoder(golden_model("llama"), at::kFloat, builder), tokens),
-                scores(*load_decoder(golden_model("llama_sharded"), at::kFloat, other), tokens)),
+                logits(load_model(golden_model("llama"), at::kFloat)->model(), tokens),
+                logits(load_model(golden_model("llama_sharded"), at::kFloat)->model(), tokens)),
             0);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -12,8 +13,9 @@
 #include "shoal/checkpoint/hugging_face.h"
 #include "shoal/checkpoint/tensor_bytes.h"
 #include "shoal/core/error.h"
-#include "shoal/model/decoder.h"
 #include "shoal/state/safetensors.h"
+
+#include "tests/support/one_rank.h"
 
 namespace shoal::tests {
 
@@ -38,23 +40,39 @@ inline at::Tensor golden_tensor(const std::string& family, const std::string& na
   return read_tensor(golden_model(family) / "golden.safetensors", name);
 }
 
-// A decoder with the weights of a directory.
-inline std::unique_ptr<model::Decoder> load_decoder(const std::filesystem::path& directory,
-                                                    at::ScalarType dtype,
-                                                    model::Builder& builder) {
-  const auto config = checkpoint::read_hugging_face_config(directory).config;
-  auto decoder = std::make_unique<model::Decoder>(config, builder);
-  decoder->materialize(
-      {.dtype = dtype, .gradient_dtype = dtype == at::kDouble ? at::kDouble : at::kFloat});
-  checkpoint::load_hugging_face(directory, *decoder);
-  return decoder;
+// The model of a directory, with its weights; `config` may say more about it than its shape.
+inline std::unique_ptr<OneRank> load_model(const std::filesystem::path& directory,
+                                           at::ScalarType dtype,
+                                           config::RunConfig config = {}) {
+  const double dropout = config.model.dropout;
+  config.model = checkpoint::read_hugging_face_config(directory).config;
+  config.model.dropout = dropout;
+  auto loaded = std::make_unique<OneRank>(
+      config, model::Materials{.dtype = dtype,
+                               .gradient_dtype = dtype == at::kDouble ? at::kDouble : at::kFloat,
+                               .new_values = false});
+  checkpoint::load_hugging_face(directory, loaded->model());
+  return loaded;
 }
 
-inline at::Tensor scores(const model::Decoder& decoder, const at::Tensor& tokens) {
+inline at::Tensor logits(parallel::ParallelModel& model, const at::Tensor& tokens) {
   const at::AutoGradMode no_grad(false);
   model::Pass pass{.tokens = tokens};
-  decoder.place(pass);
-  return decoder.forward(pass);
+  model.place(pass);
+  return model.forward(pass);
+}
+
+// The weights, or their gradients, of a model on one rank.
+inline std::map<std::string, at::Tensor> tensors_of(const parallel::ParallelModel& model,
+                                                    bool gradients) {
+  std::map<std::string, at::Tensor> tensors;
+  for (const plan::Holding& holding : model.holdings()) {
+    const parallel::UnitGroup& group = *model.groups()[holding.group];
+    tensors[holding.weight->name] = (gradients ? group.shard_gradient() : group.shard())
+                                        .narrow(0, holding.offset, holding.count)
+                                        .view(holding.weight->shape);
+  }
+  return tensors;
 }
 
 inline double max_difference(const at::Tensor& a, const at::Tensor& b) {

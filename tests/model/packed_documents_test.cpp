@@ -17,9 +17,10 @@ const std::vector<uint32_t> kLengths = {7, 13, 3, /**/ 23, /**/ 1, 17, 5};
 class PackedDocuments : public ::testing::TestWithParam<const char*> {
  protected:
   PackedDocuments()
-      : decoder_(load_decoder(golden_model(GetParam()), at::kDouble, builder_)),
+      : loaded_(load_model(golden_model(GetParam()), at::kDouble)),
+        model_(loaded_->model()),
         documents_(Documents::of_lengths(kLengths, kTokens)),
-        packed_(random_pass(*decoder_, kSequences, kTokens, documents_)) {}
+        packed_(random_pass(model_, kSequences, kTokens, documents_)) {}
 
   // The tokens of one document, with targets when the batch has them.
   [[nodiscard]] Pass alone(const Documents::Span& span) const {
@@ -27,12 +28,12 @@ class PackedDocuments : public ::testing::TestWithParam<const char*> {
     pass.targets = packed_.targets;
     pass.targets->classes =
         packed_.targets->classes.narrow(0, span.row * kTokens + span.begin, span.length);
-    decoder_->place(pass);
+    model_.place(pass);
     return pass;
   }
 
-  PlainBuilder builder_{{}};
-  std::unique_ptr<Decoder> decoder_;
+  std::unique_ptr<OneRank> loaded_;
+  parallel::ParallelModel& model_;
   Documents documents_;
   Pass packed_;
 };
@@ -47,12 +48,12 @@ TEST_P(PackedDocuments, HaveTheScoresTheyHaveAlone) {
   const at::NoGradGuard no_grad;
   Pass packed = packed_;
   packed.targets.reset();
-  const at::Tensor together = decoder_->forward(packed);
+  const at::Tensor together = model_.forward(packed);
   ASSERT_EQ(documents_.spans.size(), kLengths.size());
   for (const Documents::Span& span : documents_.spans) {
     Pass one = alone(span);
     one.targets.reset();
-    const at::Tensor theirs = decoder_->forward(one);
+    const at::Tensor theirs = model_.forward(one);
     EXPECT_LT(
         max_difference(together.narrow(0, span.row, 1).narrow(1, span.begin, span.length), theirs),
         1e-12)
@@ -65,9 +66,9 @@ TEST_P(PackedDocuments, HaveTheGradientsTheyHaveAlone) {
     Pass counted = packed_;
     counted.targets->counted = at::zeros({kSequences * kTokens}, at::kBool);
     counted.targets->counted.narrow(0, span.row * kTokens + span.begin, span.length).fill_(true);
-    const StepResult together = step_over(*decoder_, {counted});
+    const StepResult together = step_over(model_, {counted});
     EXPECT_GT(largest_gradient(together), 1e-4);
-    EXPECT_LT(max_difference(together, step_over(*decoder_, {alone(span)})), 1e-12)
+    EXPECT_LT(max_difference(together, step_over(model_, {alone(span)})), 1e-12)
         << "row " << span.row << " from " << span.begin;
   }
 }
@@ -75,7 +76,7 @@ TEST_P(PackedDocuments, HaveTheGradientsTheyHaveAlone) {
 TEST_P(PackedDocuments, AddUpToTheGradientsOfTheBatch) {
   std::vector<Pass> each;
   for (const Documents::Span& span : documents_.spans) each.push_back(alone(span));
-  EXPECT_LT(max_difference(step_over(*decoder_, {packed_}), step_over(*decoder_, each)), 1e-12);
+  EXPECT_LT(max_difference(step_over(model_, {packed_}), step_over(model_, each)), 1e-12);
 }
 
 TEST(Documents, OfLengthsThatAreRowsNeedNoSpans) {

@@ -29,8 +29,9 @@ void for_both_matrices(MatrixUpdate& update) {
   for (const auto& [offset, rows, columns] :
        std::vector<std::array<int64_t, 3>>{{0, 7, 13}, {91, 11, 5}}) {
     const MatrixPiece piece{.unit = 0, .offset = offset, .count = rows * columns};
-    const at::Tensor turned = update.turned(update.piece_to_turn(piece).view({rows, columns}));
-    update.apply(piece, turned.reshape({-1}));
+    const at::Tensor change =
+        update.orthogonalized(update.momentum_of(piece).view({rows, columns}));
+    update.apply(piece, change.reshape({-1}));
   }
 }
 
@@ -40,7 +41,7 @@ struct Weights {
 
   explicit Weights(at::ScalarType dtype, int64_t more = 19) {
     const int64_t all = kDecayed + more;
-    unit.ranges = {{.end = kDecayed, .decays = true, .turned = true},
+    unit.ranges = {{.end = kDecayed, .decays = true, .orthogonalized = true},
                    {.begin = kDecayed, .end = all}};
     unit.weight = random_numbers("weights", {all}, at::kBFloat16).to(dtype);
     unit.gradient = at::zeros({all}, dtype == at::kDouble ? at::kDouble : at::kFloat);
@@ -52,8 +53,16 @@ struct Weights {
   }
 };
 
-Trainable of(std::vector<FlatUnit> units) {
-  return {.units = std::move(units), .for_each_matrix = for_both_matrices};
+// The phases of a step, as a program has them.
+Update take_step(Optimizer& optimizer,
+                 const at::Tensor& loss,
+                 const at::Tensor& gradient_scale = {}) {
+  optimizer.begin(kLr, gradient_scale);
+  optimizer.judge(loss, optimizer.squared_norm());
+  for (size_t unit = 0; unit < optimizer.units(); ++unit) optimizer.update(unit);
+  const at::NoGradGuard no_grad;
+  if (MatrixUpdate* const matrices = optimizer.matrices()) for_both_matrices(*matrices);
+  return optimizer.result();
 }
 
 config::OptimizerConfig plain_config() {
@@ -89,7 +98,7 @@ TEST(AdamW, IsThePlainFormulaAndDecaysTheFirstElementsAlone) {
   const Weights weights(at::kDouble);
   config::OptimizerConfig config = plain_config();
   config.weight_decay = 0.3;
-  Optimizer optimizer(config, of({weights.unit}));
+  Optimizer optimizer(config, {weights.unit});
   at::Tensor w = weights.unit.weight.clone();
   at::Tensor mean = at::zeros_like(w);
   at::Tensor square = at::zeros_like(w);
@@ -103,7 +112,7 @@ TEST(AdamW, IsThePlainFormulaAndDecaysTheFirstElementsAlone) {
     w = w - w * decay * kLr -
         kLr * (mean / (1 - std::pow(config.beta1, step))) /
             ((square / (1 - std::pow(config.beta2, step))).sqrt() + config.epsilon);
-    optimizer.step(kLr, a_loss());
+    take_step(optimizer, a_loss());
   }
   EXPECT_LT(max_difference(weights.unit.weight, w), 1e-14);
 }
@@ -124,14 +133,14 @@ TEST_P(Clip, DividesGradientsWhoseNormIsTooLargeAndNoOthers) {
     config.clip = clip;
     FlatUnit other = second.unit;
     other.name = "blocks.1";
-    Optimizer optimizer(config, of({first.unit, other}));
+    Optimizer optimizer(config, {first.unit, other});
     first.set_gradient(1);
     second.set_gradient(2);
     const at::Tensor all = at::cat({first.unit.gradient, second.unit.gradient}).to(at::kDouble);
     const double norm = all.square().sum().sqrt().item<double>();
     ASSERT_GT(norm, 0.5);
     ASSERT_LT(norm, 1e4);
-    const Update update = optimizer.step(kLr, a_loss());
+    const Update update = take_step(optimizer, a_loss());
     const double tolerance = GetParam() == at::kDouble ? 1e-14 : 1e-6;
     EXPECT_NEAR(update.gradient_norm.item<double>(), norm, norm * tolerance) << "before clipping";
     const double factor = clip == 0.5 ? clip / (norm + 1e-6) : 1;
@@ -151,8 +160,8 @@ TEST(GradientNorm, OfManyElementsIsAsExactAsOfFew) {
   const double exact = many.unit.gradient.to(at::kDouble).norm().item<double>();
   config::OptimizerConfig config = plain_config();
   config.kind = config::OptimizerKind::kSgd;
-  Optimizer optimizer(config, of({many.unit}));
-  const double found = optimizer.step(kLr, a_loss()).gradient_norm.item<double>();
+  Optimizer optimizer(config, {many.unit});
+  const double found = take_step(optimizer, a_loss()).gradient_norm.item<double>();
   EXPECT_NEAR(found / exact, 1, 1e-6);
   const double in_one_sum = at::linalg_vector_norm(many.unit.gradient).item<double>();
   std::printf("20 million elements: %.1e off, %.1e in one sum\n", found / exact - 1,
@@ -167,31 +176,23 @@ TEST(HalfPrecision, IsASingleRunRounded) {
     ASSERT_TRUE(single.unit.weight.equal(half.unit.weight.to(at::kFloat)));
     config::OptimizerConfig config;
     config.kind = kind;
-    Optimizer of_half(config, of({half.unit}));
-    Optimizer of_single(config, of({single.unit}));
+    Optimizer of_half(config, {half.unit});
+    Optimizer of_single(config, {single.unit});
     for (int step = 0; step < 7; ++step) {
       half.set_gradient(step);
       single.set_gradient(step);
-      of_half.step(kLr, a_loss());
-      of_single.step(kLr, a_loss());
+      take_step(of_half, a_loss());
+      take_step(of_single, a_loss());
     }
     EXPECT_TRUE(state_of(of_half).at("blocks.0.master").equal(single.unit.weight));
     EXPECT_TRUE(half.unit.weight.equal(single.unit.weight.to(at::kBFloat16)));
   }
 }
 
-TEST(HalfPrecision, TakesUpWeightsThatWereSetFromElsewhere) {
-  const Weights half(at::kBFloat16);
-  Optimizer optimizer(plain_config(), of({half.unit}));
-  half.unit.weight.mul_(2);
-  optimizer.masters_from_weights();
-  EXPECT_TRUE(state_of(optimizer).at("blocks.0.master").equal(half.unit.weight.to(at::kFloat)));
-}
-
 TEST(HalfPrecision, GradientsInHalfPrecisionAreRefused) {
   Weights half(at::kBFloat16);
   half.unit.gradient = half.unit.gradient.to(at::kBFloat16);
-  EXPECT_THAT(tests::error_text<BugError>([&] { Optimizer(plain_config(), of({half.unit})); }),
+  EXPECT_THAT(tests::error_text<BugError>([&] { Optimizer(plain_config(), {half.unit}); }),
               ::testing::HasSubstr("blocks.0: gradients are of another type"));
 }
 
@@ -227,26 +228,26 @@ INSTANTIATE_TEST_SUITE_P(All,
 TEST_P(EveryKind, LeavesEverythingAsItWasWhenAGradientIsNotFinite) {
   const Weights disturbed(GetParam().dtype);
   const Weights calm(GetParam().dtype);
-  Optimizer optimizer(config(), of({disturbed.unit}));
-  Optimizer other(config(), of({calm.unit}));
+  Optimizer optimizer(config(), {disturbed.unit});
+  Optimizer other(config(), {calm.unit});
   for (int step = 0; step < 3; ++step) {
     disturbed.set_gradient(step);
     calm.set_gradient(step);
-    EXPECT_EQ(optimizer.step(kLr, a_loss()).skipped.item<float>(), 0);
-    other.step(kLr, a_loss());
+    EXPECT_EQ(take_step(optimizer, a_loss()).skipped.item<float>(), 0);
+    take_step(other, a_loss());
     const at::Tensor before = disturbed.unit.weight.clone();
     const auto state = state_of(optimizer);
     for (const double bad : {static_cast<double>(NAN), static_cast<double>(INFINITY)}) {
       for (const int64_t place : {3, 100, 160}) {  // in both matrices, and behind them
         disturbed.set_gradient(17);
         disturbed.unit.gradient[place] = bad;
-        EXPECT_EQ(optimizer.step(kLr, a_loss()).skipped.item<float>(), 1);
+        EXPECT_EQ(take_step(optimizer, a_loss()).skipped.item<float>(), 1);
         EXPECT_TRUE(disturbed.unit.weight.equal(before));
         EXPECT_TRUE(same(state_of(optimizer), state));
       }
     }
     disturbed.set_gradient(18);
-    EXPECT_EQ(optimizer.step(kLr, at::scalar_tensor(NAN)).skipped.item<float>(), 1) << "the loss";
+    EXPECT_EQ(take_step(optimizer, at::scalar_tensor(NAN)).skipped.item<float>(), 1) << "the loss";
     EXPECT_TRUE(disturbed.unit.weight.equal(before));
     EXPECT_TRUE(same(state_of(optimizer), state));
   }
@@ -259,15 +260,15 @@ TEST_P(EveryKind, LeavesEverythingAsItWasWhenAGradientIsNotFinite) {
 TEST_P(EveryKind, TakesBackTheScaleOfGradients) {
   const Weights scaled(GetParam().dtype);
   const Weights plain(GetParam().dtype);
-  Optimizer of_scaled(config(), of({scaled.unit}));
-  Optimizer of_plain(config(), of({plain.unit}));
+  Optimizer of_scaled(config(), {scaled.unit});
+  Optimizer of_plain(config(), {plain.unit});
   const at::Tensor scale = at::scalar_tensor(4096.0, scaled.unit.gradient.options());
   for (int step = 0; step < 3; ++step) {
     // Below and above what is clipped.
     scaled.set_gradient(step, 4096.0 * (step == 0 ? 0.01 : 1));
     plain.set_gradient(step, step == 0 ? 0.01 : 1);
-    const Update with = of_scaled.step(kLr, a_loss(), scale);
-    const Update without = of_plain.step(kLr, a_loss());
+    const Update with = take_step(of_scaled, a_loss(), scale);
+    const Update without = take_step(of_plain, a_loss());
     EXPECT_TRUE(with.gradient_norm.equal(without.gradient_norm));
   }
   EXPECT_TRUE(scaled.unit.weight.equal(plain.unit.weight));
@@ -275,7 +276,7 @@ TEST_P(EveryKind, TakesBackTheScaleOfGradients) {
   scaled.set_gradient(3, 1e39);  // too much for fp32, so for what fp16 is added up in
   const at::Tensor before = scaled.unit.weight.clone();
   if (GetParam().dtype != at::kDouble) {
-    EXPECT_EQ(of_scaled.step(kLr, a_loss(), scale).skipped.item<float>(), 1);
+    EXPECT_EQ(take_step(of_scaled, a_loss(), scale).skipped.item<float>(), 1);
     EXPECT_TRUE(scaled.unit.weight.equal(before));
   }
 }
@@ -284,14 +285,14 @@ TEST(Muon, UpdatesMatricesAndLeavesTheRestToAdamW) {
   const Weights by_muon(at::kDouble);
   const Weights by_adamw(at::kDouble);
   config::OptimizerConfig config = plain_config();
-  Optimizer adamw(config, of({by_adamw.unit}));
+  Optimizer adamw(config, {by_adamw.unit});
   config.kind = OptimizerKind::kMuon;
-  Optimizer muon(config, of({by_muon.unit}));
+  Optimizer muon(config, {by_muon.unit});
   for (int step = 0; step < 3; ++step) {
     by_muon.set_gradient(step);
     by_adamw.set_gradient(step);
-    muon.step(kLr, a_loss());
-    adamw.step(kLr, a_loss());
+    take_step(muon, a_loss());
+    take_step(adamw, a_loss());
   }
   const int64_t decayed = kDecayed;
   const auto rest = [&](const Weights& of) { return of.unit.weight.narrow(0, decayed, 19); };
@@ -308,7 +309,7 @@ TEST(Ranges, ThatWouldBeUpdatedTwiceAreRefused) {
            {{.begin = 9, .end = 7}}}) {
     Weights weights(at::kFloat);
     weights.unit.ranges = ranges;
-    EXPECT_THAT(tests::error_text<BugError>([&] { Optimizer(plain_config(), of({weights.unit})); }),
+    EXPECT_THAT(tests::error_text<BugError>([&] { Optimizer(plain_config(), {weights.unit}); }),
                 ::testing::HasSubstr("blocks.0: elements ["));
   }
 }
@@ -317,16 +318,16 @@ TEST(SpikeOfALoss, IsSkippedByTheOptimizerWhenAsked) {
   const Weights weights(at::kFloat);
   config::OptimizerConfig config = plain_config();
   config.skip_spikes = 6;
-  Optimizer optimizer(config, of({weights.unit}));
+  Optimizer optimizer(config, {weights.unit});
   for (int step = 0; step < 128; ++step) {
     weights.set_gradient(step);
     const at::Tensor loss = random_numbers("loss " + std::to_string(step), {}) * 0.1 + 3;
-    ASSERT_EQ(optimizer.step(kLr, loss).skipped.item<float>(), 0);
+    ASSERT_EQ(take_step(optimizer, loss).skipped.item<float>(), 0);
   }
   const at::Tensor before = weights.unit.weight.clone();
-  EXPECT_EQ(optimizer.step(kLr, at::scalar_tensor(4.5)).skipped.item<float>(), 1);
+  EXPECT_EQ(take_step(optimizer, at::scalar_tensor(4.5)).skipped.item<float>(), 1);
   EXPECT_TRUE(weights.unit.weight.equal(before));
-  EXPECT_EQ(optimizer.step(kLr, at::scalar_tensor(3.1)).skipped.item<float>(), 0);
+  EXPECT_EQ(take_step(optimizer, at::scalar_tensor(3.1)).skipped.item<float>(), 0);
   EXPECT_FALSE(weights.unit.weight.equal(before));
 }
 

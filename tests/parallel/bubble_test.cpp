@@ -79,7 +79,7 @@ double time_of_step(ParallelModel& model,
                     comm::World& world) {
   world.control().barrier("start of a step");
   const double began = seconds(Clock::now());
-  model.forward_backward(passes, &padding);
+  model.forward_backward(passes, {.listener = &padding});
   const at::Tensor times = at::tensor({-began, seconds(Clock::now())}, at::kDouble);
   world.control().all_reduce(times, comm::Reduce::kMax, "ends of a step");
   return times[1].item<double>() + times[0].item<double>();
@@ -92,7 +92,7 @@ double shortest_time_on_ranks(const config::RunConfig& config, comm::World& worl
   Padding padding(plan);
   model::Pass pass{.tokens = tests::random_classes("tokens", {1, 5}, 17)};
   pass.targets = {.classes = tests::random_classes("targets", {5}, 17)};
-  model.decoder().place(pass);
+  model.place(pass);
   const std::vector<model::Pass> passes(kMicroBatches, pass);
   std::vector<double> times;
   for (int round = 0; round <= kRounds; ++round)

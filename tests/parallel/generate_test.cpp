@@ -44,23 +44,18 @@ config::RunConfig config_of(const Sets& model, const Sets& layout, int ranks) {
   return config::load_or_throw({.sets = sets, .world = config::World{ranks, ranks}});
 }
 
-generate::Scorer scorer_of(ParallelModel& model) {
-  return {model.decoder(), c10::Device(c10::kCPU),
-          [&model](const model::Pass& pass) { return model.forward(pass); }};
-}
-
 // What the comparison is about.
 struct Answers {
   std::vector<TokenId> greedy;
   std::vector<TokenId> sampled;
   std::vector<TokenId> slid;  // beyond the context
-  at::Tensor scores;
+  at::Tensor logits;
   double loss = 0;
   std::vector<generate::Likelihood> likelihoods;
 };
 
-Answers answers_of(const generate::Scorer& scorer) {
-  const generate::Generator generator(scorer, data::read_tokenizer("byte"));
+Answers answers_of(ParallelModel& model) {
+  const generate::Generator generator(model, data::read_tokenizer("byte"));
   const auto written = [&](double temperature, int64_t tokens) {
     generate::GenerateOptions options{.max_new_tokens = tokens, .slide = true};
     options.sampling.temperature = temperature;
@@ -71,12 +66,13 @@ Answers answers_of(const generate::Scorer& scorer) {
   const at::NoGradGuard no_grad;
   const feed::TokenBatch batch =
       verify::made_up_batch({.seed = 5, .length = 23, .classes = 257}, 2, 3);
-  model::Pass pass = feed::pass_over(batch, 0, 3, scorer.decoder(), /*separate_documents=*/true);
-  answers.loss = scorer.forward(pass).item<double>();
+  model::Pass pass = feed::pass_over(batch, 0, 3, /*separate_documents=*/true);
+  model.place(pass);
+  answers.loss = model.forward(pass).item<double>();
   pass.targets.reset();
   pass.first_score = 4;
-  answers.scores = scorer.forward(pass);
-  answers.likelihoods = generate::likelihoods(scorer, kPrompt, {{1}, {7, 7, 2, 9, 30}, {60, 0}});
+  answers.logits = model.forward(pass);
+  answers.likelihoods = generate::likelihoods(model, kPrompt, {{1}, {7, 7, 2, 9, 30}, {60, 0}});
   return answers;
 }
 
@@ -84,8 +80,8 @@ void expect_one_ranks_answers(const Answers& found, const Answers& wanted) {
   EXPECT_EQ(found.greedy, wanted.greedy);
   EXPECT_EQ(found.sampled, wanted.sampled);
   EXPECT_EQ(found.slid, wanted.slid);
-  EXPECT_EQ(found.scores.sizes(), (at::IntArrayRef{3, 19, 257}));
-  EXPECT_LT((found.scores - wanted.scores).abs().max().item<double>(), 1e-11);
+  EXPECT_EQ(found.logits.sizes(), (at::IntArrayRef{3, 19, 257}));
+  EXPECT_LT((found.logits - wanted.logits).abs().max().item<double>(), 1e-11);
   EXPECT_NEAR(found.loss, wanted.loss, 1e-11);
   ASSERT_EQ(found.likelihoods.size(), wanted.likelihoods.size());
   for (size_t i = 0; i < found.likelihoods.size(); ++i) {
@@ -111,17 +107,17 @@ void run_layouts(int ranks, const std::vector<Sets>& layouts) {
                      for (const Sets& family : {kGpt2, kLlama}) {
                        const model::Materials materials{
                            .dtype = at::kDouble, .seed = 3, .gradients = false};
-                       model::PlainBuilder builder({});
-                       model::Decoder decoder(config_of(family, {}, 1).model, builder);
-                       decoder.materialize(materials);
-                       const Answers wanted = answers_of(decoder);
+                       const config::RunConfig plain = config_of(family, {}, 1);
+                       const Ranks alone = Ranks::alone(*world);
+                       ParallelModel whole(plain, alone, materials);
+                       const Answers wanted = answers_of(whole);
                        expect_says_something(wanted);
                        for (const Sets& layout : layouts) {
                          SCOPED_TRACE(format("{} with {}", family.front(), layout.front()));
                          const config::RunConfig config = config_of(family, layout, ranks);
                          const Ranks places(*world, config);
                          ParallelModel model(config, places, materials);
-                         const Answers found = answers_of(scorer_of(model));
+                         const Answers found = answers_of(model);
                          expect_one_ranks_answers(found, wanted);
                        }
                      }
@@ -171,11 +167,15 @@ TEST(Generate, WithAScheduleForTraining) {
                                          {.dtype = at::kDouble, .seed = 3, .gradients = false});
                      const feed::TokenBatch batch =
                          verify::made_up_batch({.seed = 5, .length = 23, .classes = 257}, 2, 3);
-                     const model::Pass pass = feed::pass_over(batch, 0, 3, model.decoder(), true);
+                     model::Pass pass = feed::pass_over(batch, 0, 3, true);
+                     model.place(pass);
                      const auto loss = model.forward(pass).item<double>();
                      EXPECT_GT(loss, 1);
                      const std::vector<model::Pass> three(3, pass);
-                     EXPECT_NEAR(model.evaluate(three).item<double>(), 3 * loss, 1e-9);
+                     const Evaluation found = model.evaluate(three);
+                     EXPECT_EQ(found.targets, 3 * 3 * 23);
+                     EXPECT_NEAR(found.loss, loss / (3 * 23), 1e-10);
+
                      world->leave();
                    },
                    {.environment = {{"OMP_NUM_THREADS", "1"}}});

@@ -70,7 +70,9 @@ TEST(NoShard, AddsUpWhatPytorchsReducerAverages) {
       model::UnitWeights unit(
           blueprint::unit_of(config::UnitKind::kBlock, "unit", std::move(weights)));
       const DataRanks ranks{world->group("alone", {me.rank}), world->group("copies", {0, 1})};
-      UnitGroup group({&unit}, ranks, /*keep_weights=*/true,
+      const plan::GroupPlan whole{
+          .units = {0}, .shard = unit.elements(), .policy = {.keep_weights = true}};
+      UnitGroup group({&unit}, whole, ranks,
                       {.dtype = at::kDouble, .gradient_dtype = at::kDouble});
       group.open_gradients();
       for (size_t i = 0; i < kShapes.size(); ++i)

@@ -87,13 +87,13 @@ void train_and_save(const Layout& layout, const fs::path& root) {
     Side side(config, ranks);
     for (int64_t step = 0; step < kBefore; ++step) {
       side.gradients_of(step);
-      side.update(step);
+      side.update();
     }
-    checkpoint::save(root, kBefore, {world, side.model(), side.optimizer()}, {});
+    checkpoint::save(root, kBefore, {world, side.model()}, {});
     std::string losses;
     for (int64_t step = kBefore; step < kBefore + kAfter; ++step) {
       losses += format("{:.17g}\n", side.gradients_of(step).item<double>());
-      side.update(step);
+      side.update();
     }
     if (world.rank() == 0) std::ofstream(root / "losses") << losses;
   });
@@ -152,11 +152,12 @@ void load(bool shared, const fs::path& root, const checkpoint::TrainingState& st
     EXPECT_EQ(checkpoint::resume_newest(root, state, [](const auto&) {}).step, kBefore);
     return;
   }
-  const at::NoGradGuard no_grad;
   const state::Checkpoint saved(root / state::step_directory(kBefore));
-  checkpoint::load_from_first_rank(state.world, state.world.rank() == 0 ? &saved : nullptr,
-                                   saved.manifest(), checkpoint::held_by(state));
-  state.optimizer.weights_from_masters();
+  state.model.set_masters([&] {
+    const at::NoGradGuard no_grad;
+    checkpoint::load_from_first_rank(state.world, state.world.rank() == 0 ? &saved : nullptr,
+                                     saved.manifest(), checkpoint::held_by(state));
+  });
 }
 
 TEST(Reshard, AnyLayoutGoesOnAsAnyOther) {
@@ -180,8 +181,8 @@ TEST(Reshard, AnyLayoutGoesOnAsAnyOther) {
         if (from == to || (!every_pair && apart > 3)) continue;
         SCOPED_TRACE(format("from {} to {}", from, to));
         Side side(config, ranks);
-        const checkpoint::TrainingState state{world, side.model(), side.optimizer()};
-        side.load([&] { load(from % 2 == 0, root_of(all, from), state); });
+        const checkpoint::TrainingState state{world, side.model()};
+        load(from % 2 == 0, root_of(all, from), state);
         const fs::path again = all / format("{}-as-{}", from, to);
         checkpoint::save(again, kBefore, state, {});
         if (world.rank() == 0) expect_same_tensors(root_of(all, from), again);
@@ -190,7 +191,7 @@ TEST(Reshard, AnyLayoutGoesOnAsAnyOther) {
           const double loss = side.gradients_of(step).item<double>();
           worst =
               std::max(worst, std::abs(loss - expected.at(static_cast<size_t>(step - kBefore))));
-          side.update(step);
+          side.update();
         }
         ++pairs;
       }

@@ -6,6 +6,7 @@
 
 #include "shoal/comm/call_log.h"
 #include "shoal/comm/world.h"
+#include "shoal/parallel/tensor_builder.h"
 #include "shoal/parallel/tensor_linear.h"
 
 #include "tests/model/one_weight.h"
@@ -29,7 +30,8 @@ class OneOfFour : public ::testing::Test {
   std::vector<std::string> calls_of_block(const config::ModelConfig& config) {
     TensorBuilder builder(group_, {.recompute = config::Recompute::kSelective});
     model::Decoder decoder(config, builder, {.blocks = 1, .embedding = false, .head = false});
-    decoder.materialize({});
+    decoder.make_tables({});
+    decoder.units()[0]->weights().materialize({});
     model::Pass pass{.tokens = at::zeros({kBatch, kTokens}, at::kLong)};
     decoder.place(pass);
     log_.clear();

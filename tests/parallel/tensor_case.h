@@ -1,15 +1,13 @@
-// tensor_case.h -- small models of every family, one rank's decoder beside a tensor-parallel one, and
-// what a rank has of a logical tensor.
+// tensor_case.h -- small models of every family, on one rank and beside it over tensor-parallel ranks.
 #pragma once
 
 #include <functional>
-#include <numeric>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "shoal/comm/world.h"
-#include "shoal/parallel/tensor_builder.h"
-#include "shoal/parallel/tensor_gradients.h"
+#include "shoal/parallel/parallel_model.h"
 
 #include "tests/model/step_result.h"
 #include "tests/support/run_ranks.h"
@@ -58,77 +56,71 @@ inline config::ModelConfig with_heads(config::ModelConfig config,
   return config;
 }
 
-// What a rank with `spec` has of a logical tensor.
-inline at::Tensor cut(const at::Tensor& whole, const model::WeightSpec& spec) {
-  std::vector<at::Tensor> parts;
-  for (const Box& box : spec.parts) parts.push_back(model::in_box(whole, box));
-  return at::cat(parts);
-}
+// The same model on one rank, and over all ranks of a world.
+class TensorPair {
+ public:
+  TensorPair(comm::World& world, const config::RunConfig& config, at::ScalarType type = at::kDouble)
+      : materials_{.dtype = type,
+                   .gradient_dtype = type == at::kDouble ? at::kDouble : at::kFloat,
+                   .seed = 23},
+        alone_(parallel::Ranks::alone(world)),
+        ranks_(world, over(config, world.size())),
+        whole(config, alone_, materials_),
+        split(over(config, world.size()), ranks_, materials_) {}
 
-// Every weight of a decoder, in its order.
-inline std::vector<model::Weight> weights_of(const model::Decoder& decoder) {
-  std::vector<model::Weight> all;
-  for (const auto& unit : decoder.units()) {
-    for (size_t i = 0; i < unit->weights().size(); ++i) all.emplace_back(&unit->weights(), i);
-  }
-  return all;
-}
-
-// The same model twice.
-struct TensorPair {
-  TensorPair(const config::ModelConfig& config,
-             const model::BuilderOptions& options,
-             const comm::Group& group,
-             at::ScalarType type = at::kDouble)
-      : plain(options), tensor(group, options), whole(config, plain), split(config, tensor) {
-    const model::Materials materials{
-        .dtype = type,
-        .gradient_dtype = type == at::kDouble ? at::kDouble : at::kFloat,
-        .seed = 23};
-    whole.materialize(materials);
-    split.materialize(materials);
-  }
+  [[nodiscard]] comm::Group group() const { return ranks_.along(plan::Axis::kTp); }
 
   // Ones and zeros would hide a mistake in norms and biases.
   void perturb_vectors() {
-    const std::vector<model::Weight> all = weights_of(whole);
-    const std::vector<model::Weight> mine = weights_of(split);
-    for (size_t i = 0; i < all.size(); ++i) {
-      if (all[i].value().dim() != 1) continue;
-      all[i].value().add_(random_numbers(all[i].spec().name, all[i].value().sizes()), 0.3);
-      mine[i].value().copy_(cut(all[i].value(), mine[i].spec()));
-    }
+    const at::NoGradGuard no_grad;
+    whole.set_masters([&] {
+      for (const plan::Holding& holding : whole.holdings()) {
+        if (holding.weight->is_matrix()) continue;
+        whole.masters()[holding.group]
+            .narrow(0, holding.offset, holding.count)
+            .add_(random_numbers(holding.weight->name, holding.weight->shape), 0.3);
+      }
+    });
+    const std::map<std::string, at::Tensor> weights = tensors_of(whole, /*gradients=*/false);
+    split.set_masters([&] {
+      for (const plan::Holding& holding : split.holdings())
+        split.masters()[holding.group]
+            .narrow(0, holding.offset, holding.count)
+            .copy_(parallel::part_of(weights.at(holding.weight->name), holding));
+    });
   }
 
-  model::PlainBuilder plain;
-  parallel::TensorBuilder tensor;
-  model::Decoder whole;
-  model::Decoder split;
+ private:
+  static config::RunConfig over(config::RunConfig config, int ranks) {
+    config.parallel.tp = ranks;
+    return config;
+  }
+
+  model::Materials materials_;
+  parallel::Ranks alone_;
+  parallel::Ranks ranks_;
+
+ public:
+  parallel::ParallelModel whole;
+  parallel::ParallelModel split;
 };
 
-// A step with the partial gradients added up.
-inline StepResult tensor_step(model::Decoder& decoder,
-                              const std::vector<model::Pass>& passes,
-                              config::Recompute recompute,
-                              comm::Group& group) {
-  StepResult result = step_over(decoder, passes, recompute);
-  for (const auto& unit : decoder.units()) parallel::sum_partial_gradients(unit->weights(), group);
-  result.gradients = gradients_of(decoder);
-  return result;
+// What this rank has of a weight, or of its gradient.
+inline at::Tensor held(const parallel::ParallelModel& model,
+                       const plan::Holding& holding,
+                       bool gradients) {
+  const parallel::UnitGroup& group = *model.groups()[holding.group];
+  return (gradients ? group.shard_gradient() : group.shard())
+      .narrow(0, holding.offset, holding.count);
 }
 
-// Runs `body` on so many ranks with a group of all of them.
-inline void run_tensor_ranks(int ranks, const std::function<void(comm::Group&)>& body) {
+// Runs `body` on so many ranks.
+inline void run_tensor_ranks(int ranks, const std::function<void(comm::World&)>& body) {
   run_ranks(ranks, [&](const cluster::Membership& me, const cluster::Environment& environment) {
     using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
     const auto world = comm::World::join(
         me, environment, {.backend = config::Backend::kGloo, .deadline = 60s, .rendezvous = 60s});
-    {
-      std::vector<int> all(static_cast<size_t>(ranks));
-      std::iota(all.begin(), all.end(), 0);
-      comm::Group group = world->group("tp", all);
-      body(group);
-    }
+    body(*world);
     world->leave();
   });
 }

@@ -157,7 +157,7 @@ void compare_step(const config::RunConfig& config, int ranks, int rank, Seen& se
   for (int64_t step = 0; step < 2; ++step) {
     log.clear();
     side.gradients_of(step);
-    side.update(step);
+    side.update();
     const std::vector<Volume> volumes = volume_of_step(config, mesh, rank);
     EXPECT_THAT(differences(counted(volumes), recorded(log.calls())), IsEmpty());
     const RankPlan plan = plan_of(config, mesh, rank);

@@ -192,17 +192,22 @@ TEST(WithReductions, SumsOverTensorRanksAndBothEndsFirst) {
             "await reduce 1, reduce replicas 1, await replicas 0, await replicas 1");
 }
 
+TEST(WithLoss, CountsInFrontAndAddsUpBehind) {
+  const RankPlan plan = plan_for({}, 1);
+  EXPECT_EQ(text_of(with_loss({units_of_step(plan).front()})), "count targets, F0.0, sum loss");
+}
+
 TEST(WithUpdate, EndsWithWhatTheNextStepFindsWhole) {
   const RankPlan plan = plan_for({"parallel.sharding=optimizer"}, 2);
   EXPECT_EQ(text_of(with_update(plan, {})),
-            "count targets, sum loss, norm, update 0, update 1, update 2, update 3, "
+            "norm, update 0, update 1, update 2, update 3, "
             "gather 0, gather 1, gather 2, gather 3");
 }
 
 TEST(WithoutLoneGroups, LeavesOneRankWithoutCommunication) {
   EXPECT_EQ(text_of(training_program(plan_for({}, 1))),
-            "F0.0, F1.0, F2.0, open gradients 3, F3.0, B3.0, open gradients 2, B2.0, "
-            "open gradients 1, B1.0, open gradients 0, B0.0, norm, "
+            "count targets, F0.0, F1.0, F2.0, open gradients 3, F3.0, B3.0, open gradients 2, B2.0, "
+            "open gradients 1, B1.0, open gradients 0, B0.0, sum loss, norm, "
             "update 0, update 1, update 2, update 3");
 }
 

@@ -262,7 +262,7 @@ TEST(ProgramCheck, SaysWhoWaitsForWhom) {
   EXPECT_THAT(
       told(check_transfers(pipeline)),
       HasSubstr(
-          "rank 0, line 13: await receive gradients of micro-batch 1 waits for ever: it first has "
+          "rank 0, line 14: await receive gradients of micro-batch 1 waits for ever: it first has "
           "to receive gradients of micro-batch 1 for stage 0 with rank 1, which first has "
           "to receive activations of micro-batch 1 for stage 1"));
 }

@@ -40,12 +40,11 @@ struct Golden {
   }
 };
 
-model::Pass pass_over(const model::Decoder& decoder, const at::Tensor& tokens) {
+model::Pass pass_over(const parallel::ParallelModel& model, const at::Tensor& tokens) {
   const int64_t length = tokens.size(1) - 1;
   model::Pass pass{.tokens = tokens.narrow(1, 0, length).contiguous()};
-  pass.targets = {.classes = tokens.narrow(1, 1, length).reshape({-1}),
-                  .scale = 1.0 / static_cast<double>(tokens.size(0) * length)};
-  decoder.place(pass);
+  pass.targets = {.classes = tokens.narrow(1, 1, length).reshape({-1})};
+  model.place(pass);
   return pass;
 }
 
@@ -64,29 +63,10 @@ struct Differences {
   double key_bias = 0;  // of these, apart
 };
 
-// Pieces of weights, or gradients, of a model on one rank.
-std::map<std::string, at::Tensor> tensors_of(const parallel::ParallelModel& model, bool gradients) {
-  std::map<std::string, at::Tensor> tensors;
-  for (const parallel::HeldPiece& held : model.pieces()) {
-    const at::Tensor& from = gradients ? held.group->shard_gradient() : held.group->shard();
-    tensors[held.piece.weight->name] =
-        from.narrow(0, held.piece.offset, held.piece.count).view(held.piece.weight->shape);
-  }
-  return tensors;
-}
-
 Differences train_beside(const Golden& golden, at::ScalarType dtype) {
   const auto shape = checkpoint::read_hugging_face_config(golden.model);
-  config::RunConfig config;
-  config.model = shape.config;
-  config.optimizer.lr = kLr;
-  const auto world = comm::World::record(0, 1, nullptr);
-  const parallel::Ranks ranks = parallel::Ranks::alone(*world);
-  parallel::ParallelModel model(
-      config, ranks,
-      {.dtype = dtype, .gradient_dtype = dtype == at::kDouble ? at::kDouble : at::kFloat});
-  checkpoint::load_hugging_face(golden.model, model);
-  optim::Optimizer optimizer(config.optimizer, model.trainable());
+  const auto loaded = load_model(golden.model, dtype);
+  parallel::ParallelModel& model = loaded->model();
   const at::Tensor tokens = read_tensor(golden.training, "tokens");
   const at::Tensor losses = read_tensor(golden.training, "losses");
   const at::Tensor norms = read_tensor(golden.training, "grad_norms");
@@ -108,12 +88,11 @@ Differences train_beside(const Golden& golden, at::ScalarType dtype) {
     }
   };
   for (int64_t step = 0; step < tokens.size(0); ++step) {
-    const model::Pass pass = pass_over(model.decoder(), tokens[step]);
-    const at::Tensor loss = model.forward_backward({&pass, 1});
+    const model::Pass pass = pass_over(model, tokens[step]);
+    const at::Tensor loss = model.forward_backward({&pass, 1}, {.lr = kLr});
     compare(found.loss, loss, losses[step]);
     if (step == 0) compare_all(found.gradient, "grad.", true);
-    compare(found.norm, optimizer.step(kLr, loss).gradient_norm, norms[step]);
-    model.changed();
+    compare(found.norm, model.update().gradient_norm, norms[step]);
   }
   compare_all(found.weight, "weight.", false);
   return found;
@@ -148,16 +127,10 @@ TEST_P(PlainPytorch, TrainsTheSameInSingle) {
 // Weights of others in fp32 become masters as they are; only what the model computes with is rounded.
 TEST_P(PlainPytorch, MastersOfABf16RunAreNotRounded) {
   const std::filesystem::path directory = golden_model(GetParam());
-  config::RunConfig config;
-  config.model = checkpoint::read_hugging_face_config(directory).config;
-  const auto world = comm::World::record(0, 1, nullptr);
-  const parallel::Ranks ranks = parallel::Ranks::alone(*world);
   const auto masters_in = [&](at::ScalarType dtype) {
-    parallel::ParallelModel model(config, ranks, {.dtype = dtype, .gradient_dtype = at::kFloat});
-    optim::Optimizer optimizer(config.optimizer, model.trainable());
-    checkpoint::load_hugging_face(directory, model, optimizer);
+    const auto loaded = load_model(directory, dtype);
     std::map<std::string, at::Tensor> masters;
-    for (const optim::UnitState& unit : optimizer.unit_states())
+    for (const optim::UnitState& unit : loaded->model().optimizer().unit_states())
       masters[unit.name] = unit.master.clone();
     return masters;
   };

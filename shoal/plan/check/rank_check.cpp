@@ -214,8 +214,7 @@ class RankWalk {
       require(operation.keeps != Keeps::kNothing, "nothing is kept for the backward pass");
       kept = operation.keeps;
       if (!is_head) return;
-      require(plan_.ranks(kDataAxes) == 1 || done_.contains({OpKind::kCountTargets, 0}),
-              "the number of targets is not known");
+      require(done_.contains({OpKind::kCountTargets, 0}), "the number of targets is not known");
       write(operation, group);
       return;
     }
@@ -424,8 +423,8 @@ class RankWalk {
   // What the next step begins with.
   void end() {
     require(in_flight_.empty(), "a send is not awaited");
-    require_done(OpKind::kCountTargets, 0, plan_.ranks(kDataAxes) > 1);
-    require_done(OpKind::kSumLoss, 0, plan_.ranks(kLossAxes) > 1);
+    require_done(OpKind::kCountTargets, 0, true);
+    require_done(OpKind::kSumLoss, 0, true);
     require_done(OpKind::kNorm, 0, true);
     for (size_t round = 0; round < plan_.matrices.size(); ++round)
       require_done(OpKind::kExchangeMatrices, static_cast<int32_t>(round), true);

@@ -15,10 +15,6 @@ int ranks_of(const RankPlan& plan, OpKind kind) {
     case OpKind::kReduceReplicas:
     case OpKind::kAwaitReplicas:
       return plan.ranks(plan.replicas);
-    case OpKind::kCountTargets:
-      return plan.ranks(kDataAxes);
-    case OpKind::kSumLoss:
-      return plan.ranks(kLossAxes);
     default:
       return 0;
   }
