@@ -58,15 +58,15 @@ class Arguments {
               const ArgumentDetails& details = {});
   void flag(const std::string& name, bool& value, const std::string& help);
 
-  // One of these must be chosen; `chosen` runs after all words have been read.
+  // Adds a subcommand, of which one must be chosen; `chosen` runs after all words have been read.
   Arguments subcommand(const std::string& name,
                        const std::string& description,
                        std::function<void()> chosen);
 
   void footer(const std::string& text);
 
-  // The words after the command's name. False when they asked for help, which has then been
-  // printed.
+  // Parses the words after the command's name. Returns false when they asked for help, which has
+  // then been printed.
   bool parse(const std::vector<std::string>& words);
 
  private:
@@ -77,7 +77,7 @@ class Arguments {
   std::unique_ptr<Parser> parser_;
 };
 
-// The directory that --output names, made if it is not there. UsageError when it cannot be.
+// Creates the directory that --output names if it does not exist. Throws UsageError when it cannot.
 void make_output_directory(const std::string& path);
 
 }  // namespace shoal::app

@@ -5,7 +5,7 @@
 
 #include "shoal/bench/paired.h"
 #include "shoal/core/format.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 #include "shoal/data/loader/loader.h"
 
 #include "app/arguments.h"

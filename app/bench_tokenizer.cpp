@@ -5,8 +5,8 @@
 #include "shoal/bench/paired.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
+#include "shoal/core/quantities.h"
 #include "shoal/core/threads.h"
-#include "shoal/core/units.h"
 #include "shoal/data/tokenizer/encoder.h"
 
 #include "app/arguments.h"

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 #include "shoal/state/progress.h"
 
 #include "app/progress_line.h"

@@ -54,7 +54,7 @@ std::vector<ValueDifference> key_by_key(const std::vector<ValueDifference>& valu
   return result;
 }
 
-// Of texts of several lines the first that differs is shown.
+// Shows both values; if they have several lines, only the first line that differs.
 std::string shown(const ValueDifference& value) {
   if (!value.second) return "only in the first: " + config::shown(*value.first);
   if (!value.first) return "only in the second: " + config::shown(*value.second);

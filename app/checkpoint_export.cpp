@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "shoal/core/error.h"
-#include "shoal/state/hugging_face/export.h"
+#include "shoal/hugging_face/export.h"
 
 #include "app/byte_progress.h"
 #include "app/checkpoint_commands.h"
@@ -29,12 +29,12 @@ state::DType type_named(const std::string& name) {
   throw UsageError(format("--dtype is '{}', but must be fp32, bf16 or fp16", name));
 }
 
-void write(const state::WeightSource& source,
+void write(const hugging_face::WeightSource& source,
            const config::ModelConfig& config,
            const std::vector<state::TensorSpec>& specs,
            const ExportWords& words) {
   ByteProgress shown("export");
-  state::export_hugging_face(
+  hugging_face::export_hugging_face(
       source, config, specs, words.output,
       {.dtype = type_named(words.dtype),
        .max_file_bytes = static_cast<uint64_t>(words.max_file_megabytes) * 1'000'000},
@@ -51,16 +51,16 @@ Source export_run(const FoundCheckpoint& found, const ExportWords& words) {
   const state::Checkpoint checkpoint(found.path);
   const config::ModelConfig config = model_in(checkpoint);
   const std::vector<state::TensorSpec> specs = weights_of(config);
-  const state::CheckpointWeights source(checkpoint, specs);
+  const hugging_face::CheckpointWeights source(checkpoint, specs);
   make_output_directory(words.output);
   write(source, config, specs, words);
   return {found.run, parameters_in(specs)};
 }
 
 Source export_again(const fs::path& directory, const ExportWords& words) {
-  const state::HuggingFaceModel model = read_hugging_face_model(directory);
+  const hugging_face::HuggingFaceModel model = read_hugging_face_model(directory);
   const std::vector<state::TensorSpec> specs = weights_of(model.config);
-  const state::HuggingFaceWeights source(directory, model, specs);
+  const hugging_face::HuggingFaceWeights source(directory, model, specs);
   make_output_directory(words.output);
   std::error_code none_there;
   if (fs::equivalent(directory, words.output, none_there))

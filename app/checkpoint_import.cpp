@@ -2,9 +2,9 @@
 #include <memory>
 
 #include "shoal/core/error.h"
+#include "shoal/hugging_face/weight_source.h"
 #include "shoal/state/checkpoint_store.h"
 #include "shoal/state/checkpoint_writer.h"
-#include "shoal/state/hugging_face/weights.h"
 
 #include "app/byte_progress.h"
 #include "app/checkpoint_commands.h"
@@ -37,7 +37,7 @@ std::vector<state::PieceSpec> pieces_of(const std::vector<TensorSpec>& specs) {
   return pieces;
 }
 
-void write(const state::WeightSource& source,
+void write(const hugging_face::WeightSource& source,
            const std::vector<TensorSpec>& specs,
            const fs::path& root,
            const state::Values& values) {
@@ -62,9 +62,9 @@ void import_model(const ImportWords& words) {
   if (!is_hugging_face_directory(directory))
     throw UsageError(
         format("'{}' is no Hugging Face directory: there is no config.json in it", words.model));
-  const state::HuggingFaceModel model = read_hugging_face_model(directory);
+  const hugging_face::HuggingFaceModel model = read_hugging_face_model(directory);
   const std::vector<TensorSpec> specs = weights_of(model.config);
-  const state::HuggingFaceWeights source(directory, model, specs);
+  const hugging_face::HuggingFaceWeights source(directory, model, specs);
   make_output_directory(words.output);
   const fs::path root = fs::path(words.output) / kCheckpoints;
   if (state::latest(root))

@@ -5,7 +5,7 @@
 
 #include "shoal/config/text.h"
 #include "shoal/core/error.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 #include "shoal/state/checkpoint.h"
 
 #include "app/checkpoint_commands.h"

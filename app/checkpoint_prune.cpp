@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "shoal/core/error.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 #include "shoal/state/checkpoint_store.h"
 
 #include "app/checkpoint_commands.h"

@@ -1,7 +1,7 @@
 #include <iostream>
 #include <memory>
 
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 #include "shoal/state/checkpoint.h"
 
 #include "app/byte_progress.h"

@@ -11,8 +11,8 @@
 
 namespace shoal::app {
 
-// `arguments` are the words after `config`. Prints on standard output. UsageError for a wrong
-// command line, and with the complete report for a config with problems.
+// `arguments` are the words after `config`. Prints on standard output. Throws UsageError for a
+// wrong command line, and with the complete report for a config with problems.
 int run_config(const std::vector<std::string>& arguments);
 
 }  // namespace shoal::app

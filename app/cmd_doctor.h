@@ -17,7 +17,7 @@ struct DoctorOptions {
   bool json = false;
 };
 
-// Nothing when the words asked for help, which has then been printed.
+// Returns nothing when the words asked for help, which has then been printed.
 std::optional<DoctorOptions> parse_doctor(const std::vector<std::string>& arguments);
 
 int run_doctor(const std::vector<std::string>& arguments);

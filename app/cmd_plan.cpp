@@ -5,7 +5,7 @@
 #include "shoal/config/load.h"
 #include "shoal/core/error.h"
 #include "shoal/core/limits.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 #include "shoal/plan/composition.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/program.h"

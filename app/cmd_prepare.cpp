@@ -8,7 +8,7 @@
 #include "shoal/cluster/membership.h"
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 #include "shoal/prepare/input_files.h"
 #include "shoal/prepare/prepare.h"
 

@@ -14,7 +14,7 @@ namespace shoal::app {
 struct Command {
   std::string_view name;
   std::string_view summary;
-  // The words after the name; returns the exit code.
+  // Takes the words after the name; returns the exit code.
   int (*run)(const std::vector<std::string>& arguments);
 };
 
@@ -22,14 +22,14 @@ struct Command {
 // name.
 int run_command(std::span<const Command> commands, const std::vector<std::string>& words);
 
-// All of main(): the command that argv names, and what becomes of its errors and output.
+// The body of main(): runs the command that argv names, and reports its errors.
 int run_main(std::span<const Command> commands, int argc, char** argv);
 
-// Exit code of the exception being handled, after saying on standard error, and to a supervisor,
-// what it was.
+// Returns the exit code of the exception being handled, after reporting it on standard error and to
+// a supervisor.
 int report_current_exception();
 
-// What was written to standard output has to arrive: `code` if it did, else an error.
+// Flushes standard output; returns `code` if that succeeds, else reports an error.
 int finish_output(int code);
 
 }  // namespace shoal::app

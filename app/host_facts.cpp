@@ -11,7 +11,7 @@
 #include "shoal/cluster/rendezvous.h"
 #include "shoal/cluster/secret.h"
 #include "shoal/core/error.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 
 #include "app/sibling_process.h"
 

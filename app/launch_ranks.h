@@ -7,7 +7,7 @@
 
 namespace shoal::app {
 
-// The job's exit code, after saying on standard error who failed first.
+// Returns the job's exit code, after reporting on standard error which rank failed first.
 int launch_ranks(const std::vector<cluster::Program>& programs,
                  const cluster::SuperviseOptions& options = {});
 

@@ -44,16 +44,18 @@ fs::path newest_checkpoint(const fs::path& path) {
   throw UsageError(format("'{}' is neither a checkpoint nor a run with one", path.string()));
 }
 
-bool is_hugging_face_directory(const fs::path& path) { return has(path, state::kConfigJson); }
+bool is_hugging_face_directory(const fs::path& path) {
+  return has(path, hugging_face::kConfigJson);
+}
 
-state::HuggingFaceModel read_hugging_face_model(const fs::path& directory) {
-  state::HuggingFaceModel model = state::read_hugging_face_config(directory);
+hugging_face::HuggingFaceModel read_hugging_face_model(const fs::path& directory) {
+  hugging_face::HuggingFaceModel model = hugging_face::read_hugging_face_config(directory);
   const config::Loaded loaded =
-      config::load_text(config_text(model.config), {.file = state::kConfigJson});
+      config::load_text(config_text(model.config), {.file = hugging_face::kConfigJson});
   if (loaded.found.problems.empty()) return model;
   const config::Problem& problem = loaded.found.problems.front();
-  throw DataError(
-      format("{}: {}: {}", (directory / state::kConfigJson).string(), problem.where, problem.what));
+  throw DataError(format("{}: {}: {}", (directory / hugging_face::kConfigJson).string(),
+                         problem.where, problem.what));
 }
 
 void refuse_as_model(const fs::path& path) {

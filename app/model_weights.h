@@ -1,4 +1,4 @@
-// model_weights.h -- which weights a model has, for what reads and writes them without torch.
+// model_weights.h -- the weights of a model, for reading and writing them without torch.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace shoal::app {
 
-// All of them, with shoal's names, in fp32. `vocab_size` is given. DataError when one would be too large to
-// exist.
+// Returns all weights, with shoal's names, in fp32. `vocab_size` must be set. Throws DataError when
+// one would be too large to exist.
 std::vector<state::TensorSpec> weights_of(const config::ModelConfig& model);
 
 int64_t parameters_in(const std::vector<state::TensorSpec>& weights);

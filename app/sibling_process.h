@@ -18,10 +18,10 @@ enum class Sibling {
   kPrepare,  // shoal-prepare: Arrow
 };
 
-// Beside this executable, or in ../libexec/shoal of an installation.
+// Returns the sibling's path: beside this executable, or in ../libexec/shoal of an installation.
 std::optional<std::filesystem::path> find_sibling(Sibling sibling);
 
-// UsageError when this build does not have it.
+// Replaces this process by the sibling. Throws UsageError when this build does not have it.
 [[noreturn]] void become(Sibling sibling,
                          const std::string& command,
                          const std::vector<std::string>& arguments);

@@ -18,22 +18,23 @@ struct TokenizerChoice {
   std::optional<std::string> pattern;
 };
 
-// `otherwise` says what stands in for --tokenizer where it is not given; without it, it has to be.
+// Adds the options. `otherwise` says what replaces --tokenizer when it is not given; if empty,
+// --tokenizer is required.
 void add_tokenizer_choice(Arguments& arguments,
                           TokenizerChoice& choice,
                           const std::string& otherwise = "");
 
 std::shared_ptr<const data::Tokenizer> read_chosen(const TokenizerChoice& choice);
 
-// The files that read_tokenizer(path) reads, where they say all there is to know: not a .tiktoken, which
-// does not tell its pattern, nor `byte`, which has none.
+// Returns the files that read_tokenizer(path) reads, if they say all there is to know: none for a
+// .tiktoken, which does not tell its pattern, and for `byte`, which has no files.
 std::vector<std::filesystem::path> tokenizer_files(const std::filesystem::path& path);
 
-// Puts copies of them where read_tokenizer(directory) finds them: a model and its tokenizer belong
-// together.
+// Copies these files to where read_tokenizer(directory) finds them: a model and its tokenizer
+// belong together.
 void keep_tokenizer(const std::filesystem::path& path, const std::filesystem::path& directory);
 
-// What --pattern names. UsageError when it is no pattern of a BPE.
+// Returns the pattern that --pattern names. Throws UsageError when it is no pattern of a BPE.
 data::Pattern pattern_option(const std::string& name);
 
 }  // namespace shoal::app

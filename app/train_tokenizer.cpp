@@ -6,7 +6,7 @@
 
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 #include "shoal/data/tokenizer/bpe_trainer.h"
 #include "shoal/data/tokenizer/writers.h"
 

@@ -29,7 +29,7 @@
 #include "shoal/config/load.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 #include "shoal/parallel/ranks.h"
 #include "shoal/plan/layout.h"
 #include "shoal/state/checkpoint.h"

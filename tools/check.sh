@@ -25,6 +25,9 @@ python3 tools/check_examples.py
 say 'documents'
 python3 tools/check_docs.py
 
+say 'comments'
+python3 tools/check_comments.py
+
 say 'scripts'
 mapfile -t scripts < <(git ls-files '*.sh' .ci tests/testbed)
 shellcheck --external-sources "${scripts[@]}"

@@ -14,7 +14,7 @@ ROWS = [  # from the ground up; modules of one row do not know each other
     ["core"],
     ["config", "bench", "metrics"],
     ["blueprint", "data", "state", "cluster"],
-    ["plan", "prepare"],
+    ["plan", "prepare", "hugging_face"],
     # ---- the torch line ----
     ["model", "optim", "comm"],
     ["parallel", "feed"],

@@ -83,8 +83,7 @@ class CommBench {
     return at::ones({elements}, at::TensorOptions(type_).device(world_.device()));
   }
 
-  // Ranks that call different numbers of collectives wait for each other for ever: the slowest
-  // decides.
+  // All ranks must make the same number of calls, or they deadlock: the slowest decides.
   int agree_on_calls(const Contest& contest) {
     contest.ours();
     contest.bare();
@@ -121,7 +120,7 @@ Contest CommBench::contest_of(const std::string& op, int64_t bytes) {
   const at::Tensor whole = buffer(per_rank * world_.size());
   const at::Tensor part = buffer(per_rank);
   if (op == "all_reduce") {
-    // The largest does not grow when it is taken again and again, so the values stay what they are.
+    // A repeated maximum does not grow, so the values stay the same.
     return {[=, this] { group_.all_reduce(whole, Reduce::kMax, "bench").wait_host(); },
             [=, this] {
               std::vector<at::Tensor> tensors = {whole};

@@ -1,5 +1,5 @@
-// bench_comm.h -- how fast the collectives of this job are, and what Group adds to, or takes from,
-// the bare c10d call.
+// bench_comm.h -- measures the collectives of this job, and the overhead of Group over the bare
+// c10d call.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct CommBenchOptions {
   bool json = false;
 };
 
-// The names that --op takes.
+// Returns the help text with the names that --op takes.
 std::string comm_op_help();
 
 void run_comm_bench(const CommBenchOptions& options);

@@ -19,8 +19,8 @@
 namespace shoal::app {
 namespace {
 
-// Every axis of the mesh that has more than one rank gets a group, and each group adds up its
-// ranks' numbers.
+// Makes a group for every axis of the mesh with more than one rank, and sums the ranks' numbers in
+// each.
 std::string check_axes(comm::World& world, const plan::Mesh& mesh) {
   std::vector<plan::AxisSet> axes;
   for (const plan::Mesh::Dimension& dimension : mesh.dimensions()) {
@@ -65,7 +65,7 @@ void add_proof(Report& report, comm::World& world, const config::RunConfig& conf
   }
 }
 
-// What joining would find out; without a launcher nobody joins.
+// Checks what joining would check, because without a launcher no rank joins.
 void check_set_up(const Job& job) {
   if (job.launched()) return;
   const config::CommConfig& comm = job.config.comm;

@@ -1,4 +1,5 @@
-// cmd_eval.h -- `shoal eval`: how well a model knows prepared tokens, or which ending it would choose.
+// cmd_eval.h -- `shoal eval`: a model's loss on prepared tokens, or its accuracy on multiple
+// choice.
 #pragma once
 
 #include <string>

@@ -43,7 +43,7 @@ struct GenerateWords {
   bool json = false;
 };
 
-// Everything that stays the same from prompt to prompt.
+// The state that is shared by all prompts.
 class Writer {
  public:
   Writer(const ModelJob& job, const GenerateWords& words)
@@ -59,7 +59,7 @@ class Writer {
                  .stop_ids = model_.end_ids,
                  .stop_texts = words.stops} {}
 
-  // As it comes.
+  // Prints text as it is generated.
   void stream(const std::string& prompt) {
     GenerateOptions options = options_;
     if (prints_) options.show = [](std::string_view piece) { std::cout << piece << std::flush; };
@@ -117,7 +117,7 @@ void talk(Writer& writer, bool json) {
       } else {
         writer.stream(line);
       }
-    } catch (const UsageError& e) {  // of this prompt: the next may be better
+    } catch (const UsageError& e) {  // concerns this prompt only
       std::cerr << e.what() << std::endl;
     } catch (const DataError& e) {
       std::cerr << e.what() << std::endl;

@@ -1,4 +1,4 @@
-// cmd_generate.h -- `shoal generate`: text that a model writes behind a prompt.
+// cmd_generate.h -- `shoal generate`: generates text after a prompt.
 #pragma once
 
 #include <string>

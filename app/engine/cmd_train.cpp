@@ -30,15 +30,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A step's tensors come back with every step. Left to itself the allocator gives large ones back to the
-// kernel and gets them anew, page by page.
+// Every step allocates the same tensors. By default the allocator returns large ones to the kernel
+// and gets them back page by page.
 void keep_freed_memory() {
   ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
   ::mallopt(M_TRIM_THRESHOLD, -1);
   ::mallopt(M_TOP_PAD, 64 << 20);
 }
 
-// Makes the run's directory, or takes one that is there.
+// Makes the run's directory, or takes an existing one.
 std::unique_ptr<cluster::RunOwner> own_run_directory(const Job& job, const fs::path& directory) {
   make_output_directory(directory.string());
   auto owner = std::make_unique<cluster::RunOwner>(
@@ -53,13 +53,14 @@ std::unique_ptr<cluster::RunOwner> own_run_directory(const Job& job, const fs::p
   return owner;
 }
 
-// What the run was made of, for people who look at it later.
+// Writes the run's config and the facts about the job into its directory.
 void describe_run(const Job& job, const config::RunConfig& config, const fs::path& directory) {
   config::save(config, directory / "config.yaml");
   write_file_atomically(directory / "run.json", facts_of(job).json());
 }
 
-// What the model makes of train.sample_prompt, at each evaluation; nothing without a tokenizer.
+// Returns a function that generates from train.sample_prompt at each evaluation; nullptr when
+// train.sample_tokens is 0 or the data has no tokenizer.
 std::function<std::string(parallel::ParallelModel&)> sampler_for(const config::RunConfig& config) {
   if (config.train.sample_tokens == 0 || config.data.sources.empty() ||
       tokenizer_files(config.data.sources.front()).empty())
@@ -81,7 +82,7 @@ int evaluate_only(train::Trainer& trainer, bool speaks) {
   return 0;
 }
 
-// Where figures go: files and the terminal on the rank that speaks, nowhere on others.
+// Returns the sinks of metrics: files and the terminal on rank 0, none on other ranks.
 metrics::Sinks sinks_of(const Job& job, const train::Trainer& trainer, const fs::path& directory) {
   if (!job.speaks()) return {};
   describe_run(job, trainer.config(), directory);

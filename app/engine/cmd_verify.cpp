@@ -54,7 +54,7 @@ std::vector<std::string> sets_of(const VerifyWords& words) {
   return sets;
 }
 
-// As many as the degrees make; dp_shard: auto is then one.
+// Returns the product of the degrees; dp_shard: auto is one.
 int ranks_of(const VerifyWords& words) {
   if (words.ranks) return *words.ranks;
   const config::ParallelConfig parallel =
@@ -67,7 +67,7 @@ int ranks_of(const VerifyWords& words) {
   return static_cast<int>(ranks);
 }
 
-// Everything that is wrong is said once, by the process that would start the ranks.
+// The process that would start the ranks reports every problem once.
 int launch_verification(const VerifyWords& words,
                         int ranks,
                         const std::vector<std::string>& arguments) {
@@ -107,7 +107,8 @@ std::string tensor_table(const verify::Agreement& found) {
   return text;
 }
 
-// In fp32 and bf16: how far each tensor is from fp64, on one rank and on the layout.
+// Returns a table for fp32 and bf16: each tensor's distance from fp64, on one rank and on the
+// layout.
 std::string distance_table(const verify::Agreement& found) {
   const size_t width = width_of_names(found);
   std::string text =
@@ -208,7 +209,7 @@ void print(const Report& report, const verify::Agreement& found, const verify::T
             << format("max difference {:.1e}\n", largest_of(found));
 }
 
-// UsageError's neighbour: the config is right, and the result is not.
+// Throws when the config is valid and the result is wrong.
 void require_agreement(const verify::Agreement& found, const verify::Tolerance& allowed) {
   const std::vector<std::string> failures = verify::outside(found, allowed);
   if (failures.empty()) return;

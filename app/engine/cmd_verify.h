@@ -1,4 +1,4 @@
-// cmd_verify.h -- `shoal verify`: does a layout train like one rank?
+// cmd_verify.h -- `shoal verify`: checks that a layout trains like one rank.
 #pragma once
 
 #include <string>

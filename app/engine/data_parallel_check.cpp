@@ -5,8 +5,8 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include "shoal/core/quantities.h"
 #include "shoal/core/random.h"
-#include "shoal/core/units.h"
 
 namespace shoal::app {
 namespace {
@@ -37,8 +37,8 @@ class Network {
     for (at::Tensor& weight : weights_) weight.requires_grad_(true);
   }
 
-  // Sum over the given samples of the squared error, divided by the whole batch: shares of ranks
-  // add up.
+  // Returns the squared error summed over the given samples, divided by the whole batch: the ranks'
+  // terms sum to the loss.
   double backward(const at::Tensor& x, const at::Tensor& y) {
     const at::Tensor error = at::tanh(x.matmul(weights_[0])).matmul(weights_[1]) - y;
     const at::Tensor loss = error.square().sum() / kBatch;
@@ -69,7 +69,7 @@ struct Samples {
   at::Tensor y;
 };
 
-// Samples first .. first + count of a step, the same whoever asks.
+// Returns samples [first, first + count) of a step, the same on every rank.
 Samples samples_of(uint64_t seed, int step, int64_t first, int64_t count, at::Device device) {
   const at::Tensor x = random_matrix(seed, "doctor.data", count, kInputs, step * kBatch + first);
   const at::Tensor target =

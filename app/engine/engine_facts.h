@@ -1,4 +1,4 @@
-// engine_facts.h -- what the engine adds to the facts about a job: libtorch, devices, backends.
+// engine_facts.h -- adds libtorch, devices and backends to the report about a job.
 #pragma once
 
 #include "shoal/comm/world.h"

@@ -22,7 +22,7 @@ using data::TokenId;
 
 bool is_space(char letter) { return std::isspace(static_cast<unsigned char>(letter)) != 0; }
 
-// The first of these keys that is there.
+// Returns the value of the first of these keys that exists.
 json::element find_any(const json::Fields& line, std::initializer_list<const char*> keys) {
   for (const char* key : keys) {
     if (const auto found = line.find(key)) return *found;
@@ -38,7 +38,7 @@ std::string text_in(json::element value, const char* what) {
   return std::string(text);
 }
 
-// A number, or one in quotes: both are in use.
+// Parses the label, a number or a number in quotes.
 size_t label_in(json::element value, size_t endings) {
   uint64_t label = endings;
   std::string_view text;
@@ -59,8 +59,8 @@ struct Encoded {
   std::vector<TokenId> ending;
 };
 
-// As a whole, and then cut where the context ends: tokens of texts by themselves could be others. White
-// space between them belongs to the ending, where tokenizers have it.
+// Encodes context and ending together and cuts after the context's tokens: encoded separately, the
+// tokens could differ. White space between them belongs to the ending, as in tokenizers.
 Encoded encode_pair(data::Encoder& encoder, const std::string& context, const std::string& ending) {
   size_t end = context.size();
   while (end > 0 && is_space(context[end - 1])) --end;
@@ -78,8 +78,8 @@ Encoded encode_pair(data::Encoder& encoder, const std::string& context, const st
 
 struct Judged {
   std::vector<double> log_probabilities;
-  size_t plain = 0;     // the likeliest
-  size_t by_bytes = 0;  // the likeliest per byte
+  size_t plain = 0;     // the likeliest ending
+  size_t by_bytes = 0;  // the likeliest ending per byte
 };
 
 size_t largest(const std::vector<double>& values) {
@@ -114,7 +114,7 @@ std::string detail_line(const ChoiceItem& item, const Judged& judged) {
       item.label, judged.plain, judged.by_bytes, list);
 }
 
-// Of a share among so many: what another set of as many items would change.
+// Returns the share with its standard error: what another set of as many items would change.
 std::string with_error(double share, double items) {
   const double error = items > 1 ? std::sqrt(share * (1 - share) / (items - 1)) : 0;
   return format("{:.4f} +- {:.4f}", share, error);

@@ -1,8 +1,9 @@
-// eval_choices.h -- multiple choice: which of several endings a model finds likeliest.
+// eval_choices.h -- multiple-choice evaluation: which of several endings is likeliest under a
+// model.
 //
-// Lines are in HellaSwag's form, {"ctx": ..., "endings": [...], "label": 2}, or with the LM evaluation
-// harness's names, {"query": ..., "choices": [...], "gold": 2}. Encoding, joining by a space and cutting
-// to the model's context follow the harness.
+// Lines are in HellaSwag's form, {"ctx": ..., "endings": [...], "label": 2}, or with the LM
+// evaluation harness's names, {"query": ..., "choices": [...], "gold": 2}. Encoding, joining by a
+// space and cutting to the model's context follow the harness.
 #pragma once
 
 #include <optional>
@@ -21,12 +22,12 @@ struct ChoiceItem {
   size_t label = 0;
 };
 
-// DataError says what is missing.
+// Parses a line; throws DataError that says what is missing.
 ChoiceItem choice_in(std::string_view line);
 
 struct ChoiceOptions {
   std::string file;
-  std::optional<std::string> details;  // a JSON object per item goes there
+  std::optional<std::string> details;  // file for one JSON object per item
 };
 
 Report eval_choices(const OpenedModel& model,

@@ -20,7 +20,7 @@
 #include "shoal/comm/world.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 #include "shoal/verify/agreement.h"
 #include "shoal/verify/random_case.h"
 #include "shoal/verify/side.h"
@@ -36,23 +36,23 @@ namespace fs = std::filesystem;
 using verify::RandomCase;
 
 constexpr size_t kCasesOfAJob = 200;
-constexpr int64_t kSteps = 2;  // that are compared
+constexpr int64_t kSteps = 2;  // steps that are compared
 constexpr size_t kMostBytes = size_t{64} << 20;
-// A case takes a fraction of a second: whoever waits so long waits for ever.
+// A case takes a fraction of a second: a rank that waits this long hangs.
 constexpr Duration kDeadline = std::chrono::seconds(20);
 
-// A case, and where its first steps were taken when they were taken elsewhere.
+// A case, and the layout that saved its checkpoint when it resumes from one.
 struct Hunted {
   uint64_t number = 0;
   RandomCase layout;
   std::optional<RandomCase> saved_by = std::nullopt;
 };
 
-// Of a case that resumes: 1 or 2. A fault shows in the first step behind it, and round-off grows from step to step: tenfold in
-// small models whose norms stand behind.
+// Returns the number of steps before the save of a case that resumes: 1 or 2. A fault shows in the
+// first step after it, and round-off grows from step to step: tenfold in small post-norm models.
 int64_t steps_before_save(uint64_t number) { return 1 + static_cast<int64_t>(number % 2); }
 
-// What ranks do with their cases: a layout that resumes needs one that has saved.
+// What ranks do with their cases; before a layout resumes, another one saves.
 enum class Task { kCompare, kSave, kResume };
 
 // ---- files in the directory of a hunt ----
@@ -93,7 +93,8 @@ Work work_in(const fs::path& directory) {
   return work;
 }
 
-// Of each case that was finished, what is wrong with it; the last one may have been begun and not finished.
+// The failures of each finished case, by its number; the last case may have been begun and not
+// finished.
 struct Reported {
   std::map<uint64_t, std::vector<std::string>> failures;
   std::optional<uint64_t> unfinished;
@@ -179,7 +180,7 @@ class Hunter {
     fs::remove_all(scratch_, ignored);
   }
 
-  // What is wrong with each case; nothing where it agrees.
+  // Returns the failures of each case; cases that agree are absent.
   std::map<uint64_t, std::vector<std::string>> run(const std::vector<Hunted>& cases) {
     std::map<uint64_t, std::vector<std::string>> wrong;
     std::vector<Hunted> savers;
@@ -228,7 +229,7 @@ class Hunter {
     }
   }
 
-  // Why it ended before its end; empty when it did not.
+  // Returns why the job ended early; empty when it did not.
   std::string run_job(int ranks, const std::vector<Hunted>& cases, Task task) {
     std::string text = format("{}\n", static_cast<int>(task));
     for (const Hunted& one : cases) text += line_of(one.number, one.layout);
@@ -258,7 +259,7 @@ Hunted drawn(const HuntOptions& options, uint64_t number) {
   return one;
 }
 
-// The same model as `of`, where it was saved.
+// Returns the model of `of` on the layout that saves it.
 RandomCase saver_of(const RandomCase& of, const RandomCase& layout) {
   RandomCase saver{.ranks = layout.ranks, .sets = of.sets};
   std::erase_if(saver.sets, [](const auto& set) { return set.first.starts_with("parallel."); });
@@ -268,8 +269,8 @@ RandomCase saver_of(const RandomCase& of, const RandomCase& layout) {
   return saver;
 }
 
-// As long as something simpler is wrong as well, and not for ever: the first of the simpler ones that is. A few are tried at
-// a time, because one that hangs takes as long as a hundred that do not.
+// Shrinks a failing case: takes the first simpler case that fails too, until none does or time is
+// up. A few are tried at a time, because a case that hangs takes as long as a hundred that do not.
 Hunted smallest(Hunter& hunter, Hunted found, std::vector<std::string>& failures) {
   constexpr size_t kAtATime = 12;
   constexpr double kMostSeconds = 300;
@@ -277,7 +278,7 @@ Hunted smallest(Hunter& hunter, Hunted found, std::vector<std::string>& failures
   while (seconds_since(began) < kMostSeconds) {
     std::vector<Hunted> candidates;
     for (RandomCase& candidate : verify::simpler(found.layout)) {
-      // The number says how many steps come before a checkpoint: it stays as it is, modulo two.
+      // The number modulo two decides the steps before a checkpoint, so it is kept.
       Hunted one{.number = found.number + 2 * (candidates.size() + 1),
                  .layout = std::move(candidate)};
       if (found.saved_by) one.saved_by = saver_of(one.layout, *found.saved_by);
@@ -354,7 +355,7 @@ int hunt(const HuntOptions& options) {
                        : format("{} of {} cases, {} findings, {:.0f} s", hunter.done(),
                                 options.cases, findings.load(), seconds_since(began));
     });
-    // Some hundred at a time: each number of ranks gets its share, and a finding is told soon.
+    // A few hundred at a time, so that each number of ranks has some and findings are printed soon.
     constexpr int64_t kAtATime = 350;
     for (int64_t first = 0; first < options.cases; first += kAtATime) {
       std::vector<Hunted> cases;

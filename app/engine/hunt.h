@@ -1,8 +1,9 @@
-// hunt.h -- `shoal verify --random`: layouts drawn at random are compared with one rank, and what differs is made as small as
-// it can be.
+// hunt.h -- `shoal verify --random`: compares random layouts with one rank, and shrinks failing
+// cases.
 //
-// The process that is asked draws cases, starts ranks for all cases of one number of ranks at a time, and reads what they
-// report. Ranks that die or hang are a finding as well: the case they were at is noted, and others go on with the rest.
+// The parent process draws cases, starts ranks for all cases with the same number of ranks, and
+// reads their reports. Ranks that die or hang are a finding as well: their current case is noted,
+// and new ranks go on with the rest.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +15,15 @@ struct HuntOptions {
   int64_t cases = 0;
   uint64_t seed = 0;
   int most_ranks = 8;
-  bool resumes = false;        // each case begins with a checkpoint of another layout
-  bool stop_at_first = false;  // finding, which is shown as it was drawn
+  bool resumes = false;        // each case resumes from a checkpoint of another layout
+  bool stop_at_first = false;  // stops at the first finding and does not shrink it
 };
 
-// Prints findings; the exit code.
+// Prints findings and returns the exit code.
 int hunt(const HuntOptions& options);
 
-// The variable that tells `shoal verify` to be a rank of a hunt, and where its files are.
+// The environment variable that makes `shoal verify` a rank of a hunt, and names the directory of
+// its files.
 constexpr const char* kHuntDirectory = "SHOAL_HUNT_DIRECTORY";
 
 int hunt_as_rank(const std::string& directory);

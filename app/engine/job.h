@@ -1,4 +1,4 @@
-// job.h -- how every command above the torch line begins: who am I, what does the config say, and
+// job.h -- the start of every command above the torch line: this rank's membership, the config, and
 // the head of the log.
 #pragma once
 
@@ -17,30 +17,32 @@ namespace shoal::app {
 struct Job {
   cluster::Environment environment;
   cluster::Membership me;
-  config::RunConfig config;  // checked against the ranks there are, `auto` resolved
+  config::RunConfig config;  // checked for the number of ranks, `auto` resolved
 
   [[nodiscard]] bool speaks() const { return me.rank == 0; }
   [[nodiscard]] bool launched() const { return me.launcher != "none"; }
 };
 
 enum class Ranks {
-  kAsStarted,     // the config must fit the ranks there are
-  kForTraining,   // and its layout must be one that can be trained on
+  kAsStarted,     // the config must fit the number of ranks
+  kForTraining,   // and its layout must be trainable
   kAnyWhenAlone,  // without a launcher, a config for any number of ranks will do
 };
 
-// Reads environment and config and sets up the log. UsageError for a wrong config.
+// Reads environment and config and sets up the log. Throws UsageError for an invalid config.
 Job start_job(const std::optional<std::string>& file,
               const std::vector<std::string>& sets,
               Ranks ranks = Ranks::kAsStarted);
 
-// "tp=2,pp=2" of a --layout as what --set would be given: keys of section parallel.
+// Turns "tp=2,pp=2" of --layout into values for --set: keys of section parallel. Throws UsageError
+// when a part is not KEY=VALUE.
 std::vector<std::string> sets_in_layout(const std::string& layout);
 
-// train.threads, or this rank's share of the host's cores.
+// Sets libtorch's threads to train.threads, or to this rank's share of the host's cores.
 void set_threads(const Job& job);
 
-// Build, host, job and engine: what `shoal doctor` prints and what heads the log of every run.
+// Returns the facts about build, host, job and engine that `shoal doctor` prints and that head the
+// log of every run.
 Report facts_of(const Job& job);
 
 void head_log(const Job& job);

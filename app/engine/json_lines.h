@@ -8,8 +8,8 @@
 
 namespace shoal::app {
 
-// Calls `use` with each line that is not blank. A DataError or UsageError from it becomes a DataError
-// that begins with the file and the line: what is in a file is its owner's to mend.
+// Calls `use` with each line that is not blank. A DataError or UsageError from it is rethrown as a
+// DataError that begins with the file and the line.
 void for_each_line(const std::filesystem::path& file,
                    const std::function<void(std::string_view line)>& use);
 

@@ -13,7 +13,7 @@ namespace {
 
 using Sets = std::vector<std::string>;
 
-// The ranks that the degrees ask for. dp_shard: auto is one.
+// Returns the product of the degrees; dp_shard: auto is one.
 int ranks_of(const Sets& sets) {
   const config::ParallelConfig parallel = config::load_or_throw({.sets = sets}).parallel;
   return parallel.dp_replicate * parallel.dp_shard.value_or(1) * parallel.cp * parallel.pp *
@@ -112,7 +112,7 @@ std::string refusals() {
   return text;
 }
 
-// Trailing blanks of padded columns.
+// Removes trailing blanks of padded columns.
 std::string trimmed(const std::string& text) {
   std::string out;
   for (const char c : text) {

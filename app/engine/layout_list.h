@@ -1,6 +1,7 @@
-// layout_list.h -- which ways to spread a model over ranks compose, and what is refused and why, as a table.
+// layout_list.h -- a table of the parallel strategies that compose, and of those that are refused
+// and why.
 //
-// Nothing of it is written by hand: each place is a config, and plan/composition.h is asked about it.
+// The table is generated: each cell is a config that plan/composition.h checks.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The executable shoal-engine: what needs torch. `shoal` becomes it for the commands below; people
-// never call it.
+// The executable shoal-engine has the commands that need torch. `shoal` executes it for the
+// commands below; users never call it.
 
 #include <array>
 #include <chrono>
@@ -31,8 +31,9 @@ constexpr std::array<shoal::app::Command, 6> kCommands = {{
     {"bench", "measured ceilings, and how close shoal gets", shoal::app::run_bench},
 }};
 
-// What a user got wrong is wrong on every rank as a rule: rank 0 says it, and its end makes the
-// launcher stop the others in here. A rank that is still here afterwards has a problem of its own.
+// A usage error is usually the same on every rank: rank 0 reports it, and its exit makes the
+// launcher stop the others while they wait here. A rank that is still alive afterwards has an error
+// of its own.
 constexpr std::chrono::seconds kTimeForRankZero{3};
 
 bool may_be_rank_zero() {
@@ -40,7 +41,7 @@ bool may_be_rank_zero() {
     const auto environment = shoal::cluster::Environment::of_this_process();
     return shoal::cluster::detect_membership(environment).rank == 0;
   } catch (const shoal::Error&) {
-    return true;  // the environment itself is wrong: nobody knows who is rank 0
+    return true;  // the environment itself is invalid: rank 0 is unknown
   }
 }
 
@@ -49,15 +50,14 @@ void give_rank_zero_time(const std::exception_ptr& problem) {
     std::rethrow_exception(problem);
   } catch (const shoal::UsageError&) {
     if (!may_be_rank_zero()) std::this_thread::sleep_for(kTimeForRankZero);
-  } catch (...) {  // everything else is this rank's own
+  } catch (...) {  // other errors are this rank's own
   }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  // Libraries below write log lines of their own about errors that we report in words; a user's
-  // setting wins.
+  // Libraries log errors that we report ourselves; a user's setting wins.
   ::setenv("TORCH_CPP_LOG_LEVEL", "FATAL", /*overwrite=*/0);
   int code = 0;
   try {
@@ -67,8 +67,8 @@ int main(int argc, char** argv) {
     code = shoal::app::report_current_exception();
   }
   std::cout << std::flush;
-  // A backend's thread may still wait for a peer that is gone; destructors of static objects would
-  // wait for it.
+  // A backend's thread may still wait for a lost peer, and destructors of static objects would wait
+  // for it.
   if (code != 0) std::_Exit(code);
   return code;
 }

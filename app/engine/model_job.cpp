@@ -7,7 +7,7 @@
 namespace shoal::app {
 namespace {
 
-// Everything else is said by the model's files, or is for training.
+// Everything else comes from the model's files, or is for training.
 bool concerns_a_model(std::string_view set) {
   return set.starts_with("parallel.") || set.starts_with("comm.") || set.starts_with("log.") ||
          set.starts_with("train.threads=");

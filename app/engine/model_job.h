@@ -1,4 +1,4 @@
-// model_job.h -- a model that a command asks, spread over the ranks of its job, which may be one.
+// model_job.h -- the model that a command runs, spread over the ranks of its job, which may be one.
 //
 //   const ModelJob job("gpt2", {.sets = {"parallel.tp=2"}});
 //   const generate::Generator generator(*job.model().model, tokenizer);
@@ -21,7 +21,7 @@
 
 namespace shoal::app {
 
-// --layout and --set, as commands that ask a model have them.
+// The options --layout and --set of commands that run a model.
 struct LayoutChoice {
   std::optional<std::string> layout;
   std::vector<std::string> sets;
@@ -31,16 +31,16 @@ void add_layout_choice(Arguments& command, LayoutChoice& choice);
 
 class ModelJob {
  public:
-  // UsageError when path or layout are wrong. Collective.
+  // Throws UsageError when path or layout are invalid. Collective.
   ModelJob(const std::string& path, const LayoutChoice& choice);
   ModelJob(const ModelJob&) = delete;
   ModelJob& operator=(const ModelJob&) = delete;
 
   [[nodiscard]] const OpenedModel& model() const { return model_; }
   [[nodiscard]] bool speaks() const { return job_.speaks(); }
-  // What comes in on standard input comes to one rank only: UsageError, where there are several.
+  // Throws UsageError when there are several ranks, because standard input reaches only one.
   void refuse_standard_input() const;
-  // When all is done: the model is gone after. Collective.
+  // Called at the end: frees the model and leaves the job. Collective.
   void leave();
 
  private:

@@ -18,7 +18,7 @@ using data::TokenId;
 constexpr const char* kGenerationConfig = "generation_config.json";
 constexpr size_t kMaxConfigBytes = size_t{1} << 20;
 
-// "eos_token_id": a number or several; nothing when the file does not say.
+// Returns "eos_token_id", a number or several; nullopt when the file has none.
 std::optional<std::vector<TokenId>> end_ids_in(const fs::path& file) {
   const json::Document document(read_file(file, kMaxConfigBytes));
   const auto found = json::Fields(document.root(), file.string()).find("eos_token_id");
@@ -40,7 +40,7 @@ std::optional<std::vector<TokenId>> end_ids_in(const fs::path& file) {
   return ids;
 }
 
-// How to generate is said in a file of its own, if there is one; else by the model's.
+// The generation config has the end tokens, if it exists; otherwise the model's config.
 std::vector<TokenId> end_ids_of(const fs::path& directory) {
   for (const char* name : {kGenerationConfig, checkpoint::kConfigJson}) {
     if (!fs::exists(directory / name)) continue;
@@ -49,13 +49,13 @@ std::vector<TokenId> end_ids_of(const fs::path& directory) {
   return {};
 }
 
-// This rank's part of a model whose weights are to be loaded.
+// Returns this rank's part of a model, before its weights are loaded.
 std::unique_ptr<parallel::ParallelModel> make_model(const config::ModelConfig& config,
                                                     const LayoutPlace& place) {
   config::RunConfig run = place.config;
   run.model = config;
   const int ranks = place.ranks.mesh().num_ranks();
-  run.train.batch = ranks;  // nothing is trained: all ranks are given the same
+  run.train.batch = ranks;  // nothing is trained: all ranks get the same sequences
   run.train.micro_batch = std::nullopt;
   plan::require_layout(run, ranks);
   return std::make_unique<parallel::ParallelModel>(

@@ -1,10 +1,10 @@
-// open_model.h -- a model that a command names by a path, ready to be asked.
+// open_model.h -- opens the model at a path, ready to run.
 //
 //   const OpenedModel opened = open_model("gpt2", place);
 //   opened.model->config().context
 //
-// A Hugging Face directory, a run's directory (its best checkpoint by validation loss, else its newest), or
-// one checkpoint of a run: app/model_path.h tells them apart.
+// A Hugging Face directory, a run's directory (its best checkpoint by validation loss, else its
+// newest), or one checkpoint of a run: app/model_path.h tells them apart.
 #pragma once
 
 #include <filesystem>
@@ -24,8 +24,8 @@ namespace shoal::app {
 struct OpenedModel {
   std::filesystem::path path;
   std::unique_ptr<parallel::ParallelModel> model = nullptr;       // in fp32
-  std::optional<std::filesystem::path> tokenizer = std::nullopt;  // that lies beside it
-  std::vector<data::TokenId> end_ids = {};                        // with which its texts end
+  std::optional<std::filesystem::path> tokenizer = std::nullopt;  // the one beside the model
+  std::vector<data::TokenId> end_ids = {};                        // tokens that end a text
 };
 
 // A layout, and this rank's place in it.
@@ -34,11 +34,12 @@ struct LayoutPlace {
   const parallel::Ranks& ranks;
 };
 
-// Each rank reads whole tensors, one at a time, and keeps its part. UsageError when the path is no model, or the model
-// does not fit the layout; DataError when there is something wrong with its files. Collective.
+// Opens a model: each rank reads whole tensors, one at a time, and keeps its part. Throws
+// UsageError when the path is no model, or the model does not fit the layout; DataError when its
+// files are invalid. Collective.
 OpenedModel open_model(const std::filesystem::path& path, const LayoutPlace& place);
 
-// The one that was chosen, or the model's own. UsageError when there is neither.
+// Returns the chosen tokenizer, or the model's own. Throws UsageError when there is neither.
 std::shared_ptr<const data::Tokenizer> tokenizer_of(const OpenedModel& model,
                                                     const TokenizerChoice& choice);
 

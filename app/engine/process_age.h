@@ -1,11 +1,11 @@
-// process_age.h -- when this process began, before any of our code ran.
+// process_age.h -- the start time of this process, before any of our code ran.
 #pragma once
 
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 
 namespace shoal::app {
 
-// From /proc, to the hundredth of a second; now, where there is none.
+// Returns the start time from /proc, to the hundredth of a second; without /proc, the current time.
 Clock::time_point process_start();
 
 }  // namespace shoal::app

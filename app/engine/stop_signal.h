@@ -1,7 +1,7 @@
-// stop_signal.h -- SIGTERM and SIGINT as a question that can be asked between steps.
+// stop_signal.h -- SIGTERM and SIGINT, polled between steps.
 //
-// Made before any other thread, so that all of them leave these signals alone. After the first one has
-// been seen the next ends the process, as usual.
+// Construct it before any other thread, so that all threads block these signals. After the first
+// one has been seen, the next ends the process, as usual.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@ class StopSignal {
   StopSignal& operator=(const StopSignal&) = delete;
   ~StopSignal();
 
-  // The signal that has come; asked again, the same one.
+  // Returns the first signal that has arrived, also when called again.
   std::optional<int> received();
 
  private:

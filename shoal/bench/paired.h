@@ -1,12 +1,11 @@
-// paired.h -- how much faster, on a machine that is never quiet.
+// paired.h -- how much faster one function is than another, on a machine that is never quiet.
 //
 //   const Paired result = measure_paired({.a = [&] { ours(); }, .b = [&] { theirs(); }});
 //   result.ratio.median        // time of a divided by time of b
 //
-// a and b run in turn, each round gives one ratio, and the ratios' median and quartiles are
+// a and b run in turn, each round gives one ratio, and the median and quartiles of the ratios are
 // reported: what disturbs one round disturbs both sides of it, and one disturbed round moves a
-// median little. At least 21 rounds of at most a second each side. Ratios below 1 mean that a is
-// faster.
+// median little. A plan has at least 21 rounds. A ratio below 1 means that a is faster.
 #pragma once
 
 #include <functional>
@@ -23,17 +22,17 @@ struct Quartiles {
   [[nodiscard]] std::string text(int digits) const;  // "0.31 (0.29 .. 0.35)"
 };
 
-// Linear between neighbours; at least one value.
+// The quartiles, interpolated linearly between neighbouring values; needs at least one value.
 Quartiles quartiles_of(std::vector<double> values);
 
 struct Paired {
   Quartiles ratio;      // a / b, round by round
-  Quartiles a_seconds;  // per call
+  Quartiles a_seconds;  // seconds of one call
   Quartiles b_seconds;
-  Quartiles added_seconds;  // a - b, round by round: what a costs on top
+  Quartiles added_seconds;  // a - b, round by round: what a costs on top of b
 };
 
-// Seconds of a clock that only goes forward.
+// A clock that only goes forward, in seconds.
 using SecondsNow = double (*)();
 double steady_seconds();
 
@@ -41,9 +40,9 @@ struct PairedPlan {
   std::function<void()> a;
   std::function<void()> b;
   int rounds = 21;
-  // Calls per side and round. 0: as many as fit `round_seconds`, found by trying. Ranks that
-  // measure together must agree on it beforehand (calls_per_round), or they would wait for each
-  // other for ever.
+  // The number of calls per side and round; 0 takes as many as fit `round_seconds`, found by
+  // trying. Ranks that measure together must agree on it beforehand (calls_per_round), or they
+  // would wait for each other for ever.
   int calls = 0;
   double round_seconds = 0.1;
   SecondsNow now = steady_seconds;
@@ -51,12 +50,12 @@ struct PairedPlan {
 
 Paired measure_paired(const PairedPlan& plan);
 
-// How many calls of `body` take about `seconds`, at least 1: measured over a few calls.
+// Returns how many calls of `body` take about `seconds`, at least 1, measured over a few calls.
 int calls_per_round(const std::function<void()>& body,
                     double seconds,
                     SecondsNow now = steady_seconds);
 
-// Seconds per call, over `calls` calls.
+// Returns the seconds per call, averaged over `calls` calls.
 double time_calls(const std::function<void()>& body, int calls, SecondsNow now = steady_seconds);
 
 }  // namespace shoal::bench

@@ -1,9 +1,9 @@
-// activations.h -- how much memory a pass through a unit takes beside its weights: what it leaves for the backward
-// pass, and what is there for a moment.
+// activations.h -- the activation memory of a unit: what its forward pass keeps for the backward
+// pass, and what each pass needs for a moment.
 //
-// These are the tensors that the functions of model/functions hold, counted by hand, on one device without
-// fused kernels of its own; temporaries of a few bytes per row are left out. An estimate: a test compares the peaks
-// it leads to with measured ones.
+// The tensors that the functions of model/functions hold are counted by hand, for a device without
+// fused kernels of its own; temporaries of a few bytes per row are left out. The result is an
+// estimate: a test compares the peaks it leads to with measured ones.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@
 
 namespace shoal::blueprint {
 
-// Bytes. Beside them there are the unit's input and the gradient of its output.
+// The bytes of one unit. The unit's input and the gradient of its output come on top.
 struct UnitActivations {
-  int64_t output = 0;    // what the next unit gets; none of a loss
-  int64_t inside = 0;    // kept from forward to backward
-  int64_t forward = 0;   // for a moment
-  int64_t backward = 0;  // likewise, on top of what was kept
+  int64_t output = 0;   // activations handed to the next unit; 0 for the head, which returns a loss
+  int64_t inside = 0;   // activations kept from forward to backward
+  int64_t forward = 0;  // temporaries of the forward pass
+  int64_t backward = 0;  // temporaries of the backward pass, on top of `inside`
 };
 
-// Bytes of an element.
+// The bytes of one element.
 struct ElementBytes {
   int64_t compute = 4;   // weights and activations
-  int64_t gradient = 4;  // fp32, or fp64 for fp64
-  int64_t wide = 4;      // sums over features
+  int64_t gradient = 4;  // gradients: fp32, or fp64 when the model is fp64
+  int64_t wide = 4;      // norm statistics and other sums over features
 };
 
 ElementBytes element_bytes(config::Precision precision);
@@ -36,15 +36,15 @@ struct PassShape {
   TensorPlace tensor_place;
 };
 
-// With `recompute` full, of a block whose forward pass runs again; what the first one takes is then in
-// without_backward().
+// Returns the activation memory of a unit. With full activation checkpointing it is that of the
+// forward pass that is run again; the first forward pass takes what without_backward() returns.
 UnitActivations activations_of(config::UnitKind kind,
                                const config::ModelConfig& model,
                                const PassShape& pass,
                                const ElementBytes& bytes,
                                config::Recompute recompute);
 
-// Of a block that keeps nothing.
+// Returns the activation memory of a block's forward pass that keeps nothing for a backward pass.
 UnitActivations without_backward(const config::ModelConfig& model,
                                  const PassShape& pass,
                                  const ElementBytes& bytes);

@@ -1,5 +1,6 @@
-// decoder.h -- a decoder-only language model as a list of units, without a tensor: the one declaration of its layers and
-// weights. model/ builds what computes from it, and plan/ counts with it on a login node.
+// decoder.h -- a decoder-only language model as a list of units, without a tensor: the one
+// declaration of its layers and weights. model/ builds the modules from it, and plan/ counts with
+// it on a login node.
 //
 //   const UnitRange all = UnitRange::all(config.model);
 //   for (const UnitBlueprint& unit : units_of(config.model, all, {.ranks = 8, .rank = 3}))
@@ -21,7 +22,7 @@ namespace shoal::blueprint {
 
 struct EmbeddingLayers {
   EmbeddingSpec tokens;
-  std::optional<EmbeddingSpec> positions;  // when they are learned
+  std::optional<EmbeddingSpec> positions;  // only with learned positions
 };
 
 struct BlockLayers {
@@ -32,23 +33,25 @@ struct BlockLayers {
   std::optional<NormSpec> k_norm;
   AttentionSpec attention;
   NormSpec mlp_norm;
-  LinearSpec up;  // with a gate: both beside each other
+  LinearSpec up;  // with a gate, the gate's and the value's matrices side by side
   LinearSpec down;
 };
 
 struct HeadLayers {
   NormSpec norm;
-  std::optional<EmbeddingSpec> scores;  // none: the embedding beside it has the matrix
+  std::optional<EmbeddingSpec> scores;  // absent if the head shares an embedding's matrix
 };
 
 EmbeddingLayers embedding_layers(const config::ModelConfig& model);
 BlockLayers block_layers(const config::ModelConfig& model, int number);
-// A head that is tied to an embedding elsewhere has a copy of its matrix.
+// Returns the head's layers. A tied head shares the embedding's matrix if `embedding_beside`, that
+// is, if the embedding is in the same range of units; otherwise it has a copy of the matrix.
 HeadLayers head_layers(const config::ModelConfig& model, bool embedding_beside);
 
 // ---- units ----
 
-// What is gathered, computed and recomputed as one.
+// A unit: the layers whose weights are gathered and resharded together, and which are recomputed
+// together.
 struct UnitBlueprint {
   config::UnitKind kind = config::UnitKind::kBlock;
   std::string name;
@@ -60,7 +63,7 @@ struct UnitBlueprint {
 
 UnitBlueprint unit_of(config::UnitKind kind, std::string name, std::vector<WeightSpec> weights);
 
-// Units in a row: a whole decoder, or what one stage of a pipeline has of it.
+// Consecutive units: a whole decoder, or one stage of a pipeline.
 struct UnitRange {
   int first_block = 0;
   int blocks = 0;
@@ -74,11 +77,12 @@ struct UnitRange {
   bool operator==(const UnitRange&) const = default;
 };
 
-// The embedding's matrix, which a tied head shares, or has a copy of.
+// The embedding's matrix, which a tied head shares or has a copy of.
 constexpr const char* kTiedMatrix = "embedding.tokens.weight";
 
-// In the order of the forward pass, as a place of tensor parallelism has them. `model.vocab_size` is given. UsageError
-// when the model cannot be split over so many ranks: config/tensor_parallel.h.
+// Returns the units in the order of the forward pass, with the weights of this tensor-parallel
+// rank. `model.vocab_size` must be set. Throws UsageError when the model cannot be split over so
+// many ranks: config/tensor_parallel.h.
 std::vector<UnitBlueprint> units_of(const config::ModelConfig& model,
                                     const UnitRange& range,
                                     const TensorPlace& place = {});

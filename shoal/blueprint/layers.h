@@ -1,9 +1,9 @@
-// layers.h -- the layers that units are made of, as values: what each computes with, and which weights it has.
+// layers.h -- the layers that units are made of, as values: their shapes and their weights.
 //
 //   const LinearSpec up{.name = "mlp.up", .in = {768}, .out = {{3072}}, .std = 0.02, .split = Split::kColumns};
 //   weights_of(up, {.ranks = 4, .rank = 1});             // mlp.up.weight, of which this rank has rows 768 to 1535
 //
-// model/builder.h makes a layer that computes from each.
+// model/builder.h builds the module of each.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,16 @@
 
 namespace shoal::blueprint {
 
-// How tensor-parallel ranks split a matrix product: each computes some of the outputs, or each has some of the inputs
-// and they add up what they get. A kColumns followed by a kRows needs no exchange between them.
+// How tensor-parallel ranks split a matrix product: kColumns gives each rank some of the outputs;
+// kRows gives each rank some of the inputs, and the ranks sum their partial outputs. A kColumns
+// followed by a kRows needs no communication in between.
 enum class Split { kNone, kColumns, kRows };
 
 struct LinearSpec {
   std::string name;
   Features in;
-  std::vector<Features>
-      out;  // what stands beside each other in the output (q, k, v): each is split by itself
+  // The outputs that lie side by side (q, k, v), each of which is split by itself.
+  std::vector<Features> out;
   bool bias = false;
   double std = 0;
   Split split = Split::kNone;
@@ -39,7 +40,7 @@ struct NormSpec {
   Features over;
   bool bias = false;
   double epsilon = 0;
-  bool split = false;  // over features that a kColumns has split
+  bool split = false;  // normalizes features that a kColumns has split
 
   [[nodiscard]] bool has_weight() const { return kind != config::NormKind::kPlain; }
   [[nodiscard]] bool has_bias() const { return kind == config::NormKind::kLayer && bias; }
@@ -47,7 +48,8 @@ struct NormSpec {
   [[nodiscard]] std::string bias_name() const { return name + ".bias"; }
 };
 
-// A matrix with a row for each token, or each position: looked up by the embedding, multiplied with by the head.
+// A matrix with one row per token or position: the embedding looks rows up in it, the head
+// multiplies with it.
 struct EmbeddingSpec {
   std::string name;
   int64_t rows = 0;
@@ -65,7 +67,7 @@ struct AttentionSpec {
   double dropout = 0;
 };
 
-// The weights of a layer, as a place of tensor parallelism has them.
+// Returns the weights of a layer, with the parts that this tensor-parallel rank has.
 std::vector<WeightSpec> weights_of(const LinearSpec& spec, const TensorPlace& place);
 std::vector<WeightSpec> weights_of(const NormSpec& spec, const TensorPlace& place);
 std::vector<WeightSpec> weights_of(const EmbeddingSpec& spec, const TensorPlace& place);

@@ -1,4 +1,5 @@
-// tensor_calls.h -- the calls that a unit's forward and backward pass make inside a tensor-parallel group, in their order.
+// tensor_calls.h -- the collectives of a unit's forward and backward pass inside a tensor-parallel
+// group, in their order.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +14,12 @@ namespace shoal::blueprint {
 struct TensorCall {
   Traffic traffic = Traffic::kTensorActivations;
   Exchange exchange = Exchange::kAllGather;
-  int64_t bytes =
-      0;  // of the full side: what one rank ends up with, or starts from, whichever is larger
+  // The bytes of the full tensor: what one rank ends up with, or starts from, whichever is larger.
+  int64_t bytes = 0;
 };
 
-// Of a forward pass that is trained on: the head's gradient is there with its loss.
+// The calls of a forward and of a backward pass in training. The head computes its gradient
+// together with its loss, so its backward pass has no calls.
 std::vector<TensorCall> forward_calls(config::UnitKind kind,
                                       const config::ModelConfig& model,
                                       const PassShape& pass,

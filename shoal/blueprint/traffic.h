@@ -1,4 +1,4 @@
-// traffic.h -- what ranks send each other in a step, and why.
+// traffic.h -- the kinds of communication in a step.
 #pragma once
 
 #include <cstdint>
@@ -7,22 +7,22 @@
 namespace shoal::blueprint {
 
 enum class Traffic : uint8_t {
-  kWeights,              // shards of units that become whole
-  kGradients,            // whole gradients that become shards of their sum
-  kGradientsOverCopies,  // of ranks with the same weights
-  kPartialGradients,     // of weights that every tensor-parallel rank has
-  kTiedGradient,         // of the tied matrix, between the ends of a pipeline
-  kTensorActivations,    // rows around the matrices of blocks
-  kKeysAndValues,        // heads that several tensor-parallel ranks need
-  kQkNorm,               // sums over features of which each rank has some
-  kEmbedding,            // rows of tokens that other ranks look up
-  kHead,                 // rows, and what cross-entropies need of all ranks
-  kActivations,          // from stage to stage
-  kActivationGradients,  // back
-  kTargets,              // that count in the step
+  kWeights,                // all-gather of sharded weights
+  kGradients,              // reduce-scatter of gradients
+  kGradientsOverReplicas,  // all-reduce of gradients over replicas
+  kPartialGradients,       // partial gradients of weights that every tensor-parallel rank has
+  kTiedGradient,           // gradient of the tied matrix, between the ends of a pipeline
+  kTensorActivations,      // activations in front of and behind the matrices of a block
+  kKeysAndValues,          // key and value heads that several tensor-parallel ranks need
+  kQkNorm,                 // sums over features that are split over ranks
+  kEmbedding,              // rows of the embedding that other ranks look up
+  kHead,                   // activations in front of the head, and statistics of its cross-entropy
+  kActivations,            // activations, from stage to stage
+  kActivationGradients,    // gradients of activations, back
+  kTargets,                // number of targets in the loss of the step
   kLoss,
-  kNorm,      // of all gradients
-  kMatrices,  // parts of matrices that muon orthogonalizes, and what they became
+  kNorm,      // gradient norm
+  kMatrices,  // matrices that Muon orthogonalizes, to their owner and back
 };
 
 constexpr int kNumTraffics = 16;

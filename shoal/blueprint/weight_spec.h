@@ -1,5 +1,5 @@
-// weight_spec.h -- one weight of a model: its name and logical shape, what a new one holds, and which parts of it a
-// tensor-parallel rank has.
+// weight_spec.h -- one weight of a model: its name, logical shape, initialization, and the parts
+// that a tensor-parallel rank has.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace shoal::blueprint {
 
-// What a new weight holds.
+// The initial value of a weight.
 struct Init {
   enum class Kind { kZeros, kOnes, kNormal };
 
@@ -25,16 +25,16 @@ struct Init {
 };
 
 struct WeightSpec {
-  std::string name;  // of the logical tensor, the same on every layout
-  Shape shape;       // of the logical tensor: one or two dimensions
+  std::string name;  // name of the logical tensor, the same on every layout
+  Shape shape;       // shape of the logical tensor: one or two dimensions
   Init init;
-  // Tensor-parallel ranks have different parts, and each part's gradient is complete where the part is. Else every
-  // rank has the whole weight, and a gradient of its own rows, which is a term of the sum.
+  // Whether tensor-parallel ranks have different parts, each with its complete gradient. If not,
+  // every rank has the whole weight, and its gradient covers this rank's rows only: ranks sum them.
   bool split = false;
-  std::vector<Box> parts;  // what this rank has, stacked by rows
+  std::vector<Box> parts;  // this rank's parts, stacked by rows
 
   [[nodiscard]] bool is_matrix() const { return shape.size() == 2; }
-  // Weight decay is for matrices: it would only pull norms and biases towards zero.
+  // Weight decay applies to matrices: it would only pull norms and biases towards zero.
   [[nodiscard]] bool decays() const { return is_matrix(); }
   [[nodiscard]] int64_t columns() const { return is_matrix() ? shape[1] : 1; }
   [[nodiscard]] Shape local_shape() const;
@@ -43,7 +43,7 @@ struct WeightSpec {
   bool operator==(const WeightSpec&) const = default;
 };
 
-// A weight that every rank has whole.
+// Returns a weight that every tensor-parallel rank has whole.
 WeightSpec whole_weight(std::string name, Shape shape, const Init& init = {});
 
 }  // namespace shoal::blueprint

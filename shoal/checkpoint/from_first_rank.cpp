@@ -5,8 +5,8 @@
 
 #include <ATen/ATen.h>
 
-#include "shoal/checkpoint/agreement.h"
 #include "shoal/checkpoint/tensor_bytes.h"
+#include "shoal/checkpoint/together.h"
 #include "shoal/core/error.h"
 
 namespace shoal::checkpoint {
@@ -14,7 +14,7 @@ namespace {
 
 constexpr uint64_t kBlockBytes = uint64_t{64} << 20;
 
-// A held tensor as it lies on disk, until it is complete.
+// A held tensor in its type on disk, until it is complete.
 struct Arriving {
   const HeldTensor* held = nullptr;
   at::Tensor elements;
@@ -35,7 +35,7 @@ void take(const Box& block, const at::Tensor& bytes, const Arriving& arriving) {
 
 using Wanted = std::map<std::string, std::vector<const HeldTensor*>>;
 
-// All ranks agree that what they hold is there.
+// Checks on all ranks that the tensors they hold are in the checkpoint.
 void check(comm::World& world, const state::CheckpointManifest& manifest, const Wanted& wanted) {
   together(world, "what a checkpoint has", [&] {
     size_t found = 0;
@@ -54,7 +54,7 @@ void check(comm::World& world, const state::CheckpointManifest& manifest, const 
   });
 }
 
-// By their place in the manifest: those of no rank are not read.
+// Returns the tensors that any rank holds, in manifest order; others are not read.
 std::vector<const state::TensorSpec*> wanted_by_any(comm::World& world,
                                                     const state::CheckpointManifest& manifest,
                                                     const Wanted& wanted) {

@@ -1,5 +1,5 @@
-// from_first_rank.h -- a checkpoint that rank 0 alone can see, loaded by all: it reads block after block, and each
-// rank takes what it holds.
+// from_first_rank.h -- loads a checkpoint that only rank 0 can see: rank 0 reads block after block,
+// and each rank takes the elements it holds.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,9 @@
 
 namespace shoal::checkpoint {
 
-// `checkpoint` is rank 0's, nullptr elsewhere; `manifest` is its manifest, on all ranks. Collective. DataError on
-// all ranks when one has a tensor that is missing or of another shape, or rank 0 cannot read.
+// `checkpoint` is set on rank 0 and nullptr elsewhere; `manifest` is its manifest, on all ranks.
+// Throws DataError on all ranks when a tensor of any rank is missing or has another shape, or when
+// rank 0 cannot read. Collective.
 void load_from_first_rank(comm::World& world,
                           const state::Checkpoint* checkpoint,
                           const state::CheckpointManifest& manifest,

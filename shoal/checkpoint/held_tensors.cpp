@@ -2,8 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "shoal/hugging_face/weight_source.h"
 #include "shoal/plan/holdings.h"
-#include "shoal/state/hugging_face/weights.h"
 
 namespace shoal::checkpoint {
 namespace {
@@ -30,7 +30,7 @@ std::vector<NamedTensor> small_tensors(const TrainingState& state) {
   return tensors;
 }
 
-// The divided tensors of some holdings: weights, and the optimizer's moments.
+// Returns the sharded tensors of some holdings: weights, and the optimizer's moments.
 std::vector<HeldTensor> divided_tensors(const TrainingState& state,
                                         const std::vector<Holding>& holdings) {
   const std::vector<optim::UnitState> units = state.model.optimizer().unit_states();

@@ -1,5 +1,5 @@
-// held_tensors.h -- the logical tensors of a training's state of which this rank holds something: weights,
-// the optimizer's moments, and a few small ones.
+// held_tensors.h -- this rank's elements of the logical tensors of a training state: weights, the
+// optimizer's moments, and a few small tensors.
 #pragma once
 
 #include <string>
@@ -12,21 +12,21 @@
 
 namespace shoal::checkpoint {
 
-// Elements of a logical tensor, and where they lie in it.
+// Elements of a logical tensor, and their place in it.
 struct HeldTensor {
   std::string name;
   Shape shape;      // of the whole tensor
-  at::Tensor flat;  // what this rank has, in the order of the boxes
+  at::Tensor flat;  // this rank's elements, in the order of the boxes
   std::vector<BoxOfRange> boxes;
 };
 
-// Everything that this rank holds.
+// Returns everything that this rank holds.
 std::vector<HeldTensor> held_by(const TrainingState& state);
 
-// The part of it that this rank writes: all ranks together write everything, once.
+// Returns the part that this rank writes: all ranks together write everything once.
 std::vector<HeldTensor> written_by(const TrainingState& state);
 
-// The weights alone.
+// Returns the weights that this rank holds.
 std::vector<HeldTensor> held_weights(const parallel::ParallelModel& model);
 
 }  // namespace shoal::checkpoint

@@ -7,44 +7,45 @@
 #include "shoal/blueprint/decoder.h"
 #include "shoal/checkpoint/tensor_bytes.h"
 #include "shoal/core/error.h"
-#include "shoal/state/hugging_face/names.h"
+#include "shoal/hugging_face/names.h"
 #include "shoal/state/safetensors_index.h"
 
 namespace shoal::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
-using state::ForeignPart;
-using state::ForeignTensor;
+using hugging_face::ForeignPart;
+using hugging_face::ForeignTensor;
 using state::TensorDirectory;
 
 class Loading {
  public:
-  Loading(const fs::path& directory, const state::HuggingFaceModel& model)
+  Loading(const fs::path& directory, const hugging_face::HuggingFaceModel& model)
       : path_(directory), files_(directory), model_(model) {}
 
   void load(const blueprint::WeightSpec& spec, const at::Tensor& weight) {
-    const ForeignTensor foreign = state::foreign_tensor(model_.family, model_.config, spec.name);
+    const ForeignTensor foreign =
+        hugging_face::foreign_tensor(model_.family, model_.config, spec.name);
     int64_t row = 0;
     for (const ForeignPart& part : foreign.parts) {
       const int64_t rows = foreign.parts.size() == 1 ? weight.size(0) : part.rows;
       at::Tensor into = weight.narrow(0, row, rows);
       if (foreign.transposed) into = into.t();
-      copy(state::name_in(files_, part.name), into);
+      copy(hugging_face::name_in(files_, part.name), into);
       row += rows;
     }
   }
 
-  // There is such a tensor, whichever rank will load it.
+  // Throws when there is no such tensor, whichever rank will load it.
   void require(const blueprint::WeightSpec& spec) {
     for (const ForeignPart& part :
-         state::foreign_tensor(model_.family, model_.config, spec.name).parts)
-      (void)use(state::name_in(files_, part.name));
+         hugging_face::foreign_tensor(model_.family, model_.config, spec.name).parts)
+      (void)use(hugging_face::name_in(files_, part.name));
   }
 
   void refuse_what_is_left() const {
     for (const std::string& name : files_.names()) {
-      if (used_.count(name) == 0 && !state::needs_no_place(name, model_.config.tied))
+      if (used_.count(name) == 0 && !hugging_face::needs_no_place(name, model_.config.tied))
         throw DataError(
             format("{} has a tensor '{}' that this model has no place for", path_.string(), name));
     }
@@ -67,15 +68,16 @@ class Loading {
 
   fs::path path_;
   TensorDirectory files_;
-  const state::HuggingFaceModel& model_;
+  const hugging_face::HuggingFaceModel& model_;
   std::set<std::string> used_;
 };
 
 }  // namespace
 
-// Whole tensors are read one at a time, in the type of where they go, and this rank's part of each is kept.
+// Whole tensors are read one at a time, in the type of their destination, and this rank keeps its
+// part of each.
 void load_hugging_face(const fs::path& directory, parallel::ParallelModel& model) {
-  const state::HuggingFaceModel described = read_hugging_face_config(directory);
+  const hugging_face::HuggingFaceModel described = read_hugging_face_config(directory);
   Loading loading(directory, described);
   const config::ModelConfig& config = described.config;
   for (const blueprint::UnitBlueprint& unit :

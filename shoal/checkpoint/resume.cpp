@@ -5,9 +5,9 @@
 
 #include <ATen/ATen.h>
 
-#include "shoal/checkpoint/agreement.h"
 #include "shoal/checkpoint/from_first_rank.h"
 #include "shoal/checkpoint/held_tensors.h"
+#include "shoal/checkpoint/together.h"
 #include "shoal/comm/texts.h"
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What rank 0 sees, the newest first; which of them hold is seen when they are opened.
+// Returns the checkpoints that rank 0 sees, newest first; opening them shows which are valid.
 std::vector<fs::path> candidates(comm::World& world, const fs::path& root) {
   std::string mine;
   together(world, "which checkpoints there are", [&] {
@@ -41,7 +41,7 @@ Described described(const fs::path& path, const state::CheckpointManifest& manif
   return {path, manifest.step, manifest.values};
 }
 
-// The index of all files, of which this rank has read the headers of its share.
+// Opens a checkpoint with the index of all files; this rank reads the headers of its share.
 state::Checkpoint open_together(comm::World& world, const fs::path& path) {
   const state::FileShare share{.first = static_cast<size_t>(world.rank()),
                                .step = static_cast<size_t>(world.size())};

@@ -1,12 +1,12 @@
-// resume.h -- ranks go on together from the newest checkpoint that all of them can load.
+// resume.h -- resumes all ranks from the newest checkpoint that can be loaded.
 //
 //   const Described from = resume_newest(root, state, [](const Described& found) { refuse_other_data(found); });
 //   from.step, from.values
 //
-// Each rank reads what it holds, whatever layout has saved it; every file is opened and its header read by one
-// rank, and otherwise only by those that need its tensors. Where the directory is seen by rank 0 alone, it reads
-// everything and the others are told. One that turns out to be damaged is passed over with a warning, for the
-// one before.
+// Each rank reads the elements it holds, whatever layout has saved them; every file's header is
+// read by one rank, and otherwise only ranks that need its tensors open the file. When only rank 0
+// sees the directory, it reads everything and sends it to the others. A damaged checkpoint is
+// skipped with a warning, for the one before.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,13 @@ struct Described {
   state::Values values;
 };
 
-// Whether rank 0 sees a checkpoint there, even one that cannot be read: then that is an error to look at, not a reason
-// to begin anew. Collective.
+// Returns whether rank 0 sees a checkpoint in `root`, even an unreadable one: that is an error to
+// look at, not a reason to start a new run. Collective.
 bool has_checkpoint(comm::World& world, const std::filesystem::path& root);
 
-// `accept` is asked on all ranks before anything is loaded, and may throw. Collective. DataError when there is
-// no checkpoint, or none that can be read.
+// Loads the newest checkpoint and describes it. `accept` is called on all ranks before anything is
+// loaded, and may throw. Throws DataError when there is no checkpoint, or none that can be read.
+// Collective.
 Described resume_newest(const std::filesystem::path& root,
                         const TrainingState& state,
                         const std::function<void(const Described&)>& accept);

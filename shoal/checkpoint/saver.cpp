@@ -7,12 +7,12 @@
 
 #include <ATen/ATen.h>
 
-#include "shoal/checkpoint/agreement.h"
 #include "shoal/checkpoint/held_tensors.h"
 #include "shoal/checkpoint/staged_part.h"
+#include "shoal/checkpoint/together.h"
 #include "shoal/comm/texts.h"
 #include "shoal/core/log.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 #include "shoal/state/checkpoint_writer.h"
 #include "shoal/state/input_file.h"
 
@@ -20,7 +20,7 @@ namespace shoal::checkpoint {
 
 namespace fs = std::filesystem;
 
-// One save, from the copy to the commit. The thread runs one phase of it at a time.
+// One save, from the copy to the commit. Its thread runs one phase at a time.
 struct Saver::Save {
   enum class Phase { kWriting, kLooking, kCommitting, kRemoving };
 
@@ -33,11 +33,11 @@ struct Saver::Save {
   std::string id;
   state::PartReport report;
   std::vector<std::string> reports;  // of all ranks, on rank 0
-  std::optional<std::string> error;  // of the phase, once it is done
+  std::optional<std::string> error;  // error of the phase, once it is done
   std::thread thread;
   std::atomic<bool> running = false;
 
-  // Whatever goes wrong is told later, by all ranks together: nothing may end the process here.
+  // Errors are reported later, on all ranks together: nothing may end the process here.
   template <class Work>
   void note_errors(const Work& work) {
     try {
@@ -158,7 +158,7 @@ void Saver::enter_next_phase() {
   }
 }
 
-// What is written is seen by others: each rank looks at the files of the next one.
+// Checks that other ranks see the files: each rank looks at those of the next one.
 void Saver::exchange_reports() {
   const std::string mine = state::to_json(save_->report);
   const std::string of_next = world_.control().text_of_next(mine, "what the next rank wrote");
@@ -199,7 +199,7 @@ void Saver::commit() {
   });
 }
 
-// Files of thousands of ranks take a while to remove, and nobody waits for that.
+// Removing the files of thousands of ranks takes a while, and nobody waits for that.
 void Saver::give_up() {
   ++phases_;
   save_->phase = Save::Phase::kRemoving;

@@ -1,4 +1,5 @@
-// saver.h -- saves of a run: the loop stops for a copy of what each rank writes, and goes on while it is written.
+// saver.h -- asynchronous checkpoints of a run: the loop waits for a copy of what each rank writes,
+// and goes on while the copy is written.
 //
 //   Saver saver(world, "runs/a/checkpoints");
 //   saver.begin(step, state, values, {.after = [](const SavedCheckpoint& saved) { state::prune(...); }});
@@ -11,9 +12,9 @@
 //   advance()   all do                                           kCommitting, rank 0 alone
 //   advance()   rank 0 is done: idle again
 //
-// Disks are waited for by a thread of its own in each of these; all communication is the loop's. One save is under
-// way at most; a run that has to save again before it is over leaves that out. A save that fails leaves the
-// checkpoints as they were: training goes on.
+// A separate thread waits for the disk in each phase; only the loop's thread communicates. At most
+// one save is under way; a save that is due before it is over is left out. A save that fails leaves
+// earlier checkpoints as they were: training goes on.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ namespace shoal::checkpoint {
 
 class StagedPart;
 
-// What ranks tell each other after a step; all of them together: any.
+// What ranks tell each other after a step; combined by any().
 struct SaveStatus {
   bool busy = false;
   bool failed = false;
@@ -38,51 +39,54 @@ struct SaveStatus {
 struct SavedCheckpoint {
   uint64_t step = 0;
   std::filesystem::path path;
-  uint64_t bytes = 0;        // of this rank
-  double copy_seconds = 0;   // for which the loop stood still
-  double write_seconds = 0;  // behind it
+  uint64_t bytes = 0;        // bytes of this rank
+  double copy_seconds = 0;   // time that the loop waited
+  double write_seconds = 0;  // time in the background
 };
 
-// What runs on rank 0 around a commit, not on the thread of the loop.
+// Callbacks on rank 0 around a commit, not on the thread of the loop.
 struct AroundCommit {
-  std::function<void()> before = nullptr;                       // may throw: then there is none
-  std::function<void(const SavedCheckpoint&)> after = nullptr;  // to mark it, to remove others
+  std::function<void()> before = nullptr;  // may throw: then there is no commit
+  std::function<void(const SavedCheckpoint&)> after = nullptr;  // to mark it, or prune others
 };
 
 class Saver {
  public:
-  // `root` is one that all ranks see.
+  // All ranks see `root`.
   Saver(comm::World& world, std::filesystem::path root);
   Saver(const Saver&) = delete;
   Saver& operator=(const Saver&) = delete;
-  // Waits for what is written here; a checkpoint that is not committed is removed.
+  // Waits for this rank's writes; removes an uncommitted checkpoint.
   ~Saver();
 
-  // Memory for the copy, before a step has to wait for it.
+  // Allocates memory for the copy, so that no step waits for that.
   void prepare(const TrainingState& state);
 
   [[nodiscard]] bool idle() const;
 
-  // Collective, and only when idle. DataError on all ranks when rank 0 cannot make the directory.
+  // Begins a save; only when idle. Throws DataError on all ranks when rank 0 cannot make the
+  // directory. Collective.
   void begin(uint64_t step,
              const TrainingState& state,
              const state::Values& values,
              AroundCommit around_commit = {});
 
   [[nodiscard]] SaveStatus status() const;
-  // Phases of all saves so far: an agreement about an earlier one says nothing of this one. The same on all ranks.
+  // Returns the number of phases of all saves so far, the same on all ranks: a status of an earlier
+  // phase does not apply to this one.
   [[nodiscard]] uint64_t phases() const { return phases_; }
-  // With any() of what all ranks say. Collective when nobody is busy. False when it turns out that the save has
-  // failed, of which rank 0 warns: the same on all ranks.
+  // `of_all` is any() of the status of all ranks. Collective when no rank is busy. Returns false on
+  // all ranks when the save has failed, and rank 0 warns.
   bool advance(const SaveStatus& of_all);
 
-  // Waits until idle. Collective. DataError on all ranks when the save fails.
+  // Waits until idle. Throws DataError on all ranks when the save fails. Collective.
   void finish();
 
  private:
   struct Save;
 
-  // What all ranks do when none is busy any more. DataError on all of them when one has failed.
+  // Runs on all ranks when none is busy any more. Throws DataError on all of them when one has
+  // failed.
   void enter_next_phase();
   void exchange_reports();
   void commit();

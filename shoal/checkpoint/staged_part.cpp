@@ -11,7 +11,7 @@
 namespace shoal::checkpoint {
 namespace {
 
-constexpr uint64_t kAlignment = 64;  // each tensor begins where copies are fast
+constexpr uint64_t kAlignment = 64;  // alignment of tensors, for fast copies
 
 uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -21,14 +21,14 @@ uint64_t room_for(const std::vector<HeldTensor>& tensors) {
   return bytes;
 }
 
-// A copy that is to be made: bytes that lie in a row in both places.
+// A pending copy of consecutive bytes.
 struct Copy {
   std::byte* to = nullptr;
   const std::byte* from = nullptr;
   size_t bytes = 0;
 };
 
-// In parts that threads can share.
+// Adds copies in parts, for several threads.
 void add_copies(std::span<const std::byte> from,
                 std::span<std::byte> to,
                 std::vector<Copy>& copies) {
@@ -37,7 +37,8 @@ void add_copies(std::span<const std::byte> from,
     copies.push_back({&to[at], &from[at], std::min(kMostBytes, from.size() - at)});
 }
 
-// By threads of our own: the engine's wait for each other, which on a busy host takes longer than the copy.
+// Runs copies on threads of our own: libtorch's threads wait for each other, which takes longer
+// than the copy on a busy host.
 void make(const std::vector<Copy>& copies) {
   constexpr size_t kMostThreads = 4;
   for_each_by_few_threads(copies.size(), kMostThreads, [&](size_t i) {
@@ -50,7 +51,7 @@ void make(const std::vector<Copy>& copies) {
 void StagedPart::reserve(const std::vector<HeldTensor>& tensors) {
   const uint64_t bytes = room_for(tensors);
   if (memory_.defined() && memory_.nbytes() >= bytes) return;
-  memory_ = at::Tensor();  // not both at a time
+  memory_ = at::Tensor();  // frees the old memory before the new is allocated
   const bool from_device = !tensors.empty() && !tensors.front().flat.is_cpu();
   memory_ = at::zeros({static_cast<int64_t>(bytes)},
                       at::TensorOptions().dtype(at::kByte).pinned_memory(from_device));

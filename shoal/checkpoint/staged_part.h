@@ -1,5 +1,5 @@
-// staged_part.h -- a copy in host memory of what this rank writes: the loop goes on with the tensors while the copy
-// is written.
+// staged_part.h -- a copy in host memory of what this rank writes: training goes on with the
+// tensors while the copy is written.
 //
 //   StagedPart part;
 //   part.take(written_by(state));       // the only thing that a step waits for
@@ -22,7 +22,8 @@ namespace shoal::checkpoint {
 
 class StagedPart {
  public:
-  // Room for what `tensors` have, its pages there: else the first copy waits for them.
+  // Allocates memory for `tensors` and touches its pages, so that the first copy does not wait for
+  // them.
   void reserve(const std::vector<HeldTensor>& tensors);
 
   void take(const std::vector<HeldTensor>& tensors);
@@ -34,7 +35,7 @@ class StagedPart {
  private:
   at::Tensor memory_;
   std::vector<state::PieceSpec> specs_;
-  std::vector<uint64_t> offsets_;  // of the pieces in memory_
+  std::vector<uint64_t> offsets_;  // of each piece in memory_
 };
 
 }  // namespace shoal::checkpoint

@@ -10,14 +10,14 @@
 
 namespace shoal::checkpoint {
 
-// DataError for a type that torch does not compute with.
+// Throws DataError for a type that torch does not compute with.
 at::ScalarType torch_type(state::DType type);
 state::DType disk_type(at::ScalarType type);
 
-// A copy on the CPU; `bytes` need not be aligned.
+// Returns a tensor on the CPU with a copy of `bytes`, which need not be aligned.
 at::Tensor tensor_of(state::DType type, const Shape& shape, std::span<const std::byte> bytes);
 
-// Of a contiguous tensor on the CPU, as long as it lives.
+// These return the bytes of a contiguous tensor on the CPU, valid as long as it lives.
 std::span<const std::byte> bytes_of(const at::Tensor& tensor);
 std::span<std::byte> writable_bytes_of(const at::Tensor& tensor);
 

@@ -7,8 +7,8 @@
 #include "shoal/checkpoint/tensor_bytes.h"
 #include "shoal/core/error.h"
 #include "shoal/core/few_threads.h"
+#include "shoal/hugging_face/weight_source.h"
 #include "shoal/state/checkpoint_writer.h"
-#include "shoal/state/hugging_face/weights.h"
 
 namespace shoal::checkpoint {
 namespace {
@@ -27,7 +27,7 @@ const state::TensorSpec& require(const state::Checkpoint& checkpoint,
   return *spec;
 }
 
-// Straight to where it belongs when the elements are the same there.
+// Reads directly into the tensor when it is a contiguous CPU tensor of the type on disk.
 void read_held(const state::Checkpoint& checkpoint, const HeldTensor& held) {
   const state::TensorSpec& spec = require(checkpoint, held.name, held.shape);
   const at::ScalarType type = torch_type(spec.dtype);
@@ -45,7 +45,7 @@ void read_held(const state::Checkpoint& checkpoint, const HeldTensor& held) {
 void read_all(const state::Checkpoint& checkpoint, const std::vector<HeldTensor>& tensors) {
   (void)checkpoint.index();
   for_each_by_few_threads(tensors.size(), kMostReaders, [&](size_t i) {
-    const at::NoGradGuard no_grad;  // is a thread's
+    const at::NoGradGuard no_grad;  // the guard is thread-local
     read_held(checkpoint, tensors[i]);
   });
 }

@@ -15,22 +15,21 @@ struct Interface {
   std::string address;
 };
 
-// The addresses of the interfaces that are up, IPv4 before IPv6, without link-local ones.
+// Returns the addresses of the interfaces that are up, IPv4 before IPv6, without link-local ones.
 std::vector<Interface> local_interfaces();
 
 bool is_loopback(const std::string& address);
 bool is_local(const std::string& address);
 
-// Numeric addresses of a host name or address, in the system's order; empty when it does not
-// resolve.
+// Returns the numeric addresses of a host name or address, in the system's order; empty when it
+// does not resolve.
 std::vector<std::string> resolve(const std::string& host);
 
-// The local address that packets to `peer` leave from: the side of this host that the peer can
-// reach.
+// Returns the local address that packets to `peer` leave from, which is the one the peer can reach.
 std::optional<std::string> address_towards(const std::string& peer);
 
-// The address of an interface given by name, or the address itself. UsageError if this host has
-// neither.
+// Returns the address of an interface given by name, or the address itself. Throws UsageError if
+// this host has neither.
 std::string address_of_interface(const std::string& name_or_address);
 
 std::string host_name();

@@ -1,4 +1,4 @@
-// descriptors.h -- room for one file descriptor per peer, which the usual limit of 1024 has not.
+// descriptors.h -- raises the limit of open files: one descriptor per peer exceeds the usual 1024.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace shoal::cluster {
 
-// Raises this process's limit as far as it goes. UsageError when that is less than `count`, which is
-// needed for `what`.
+// Raises this process's limit to the hard limit. Throws UsageError when that is less than `count`,
+// which `what` needs, and 256 more for everything else.
 void need_descriptors(size_t count, std::string_view what);
 
 }  // namespace shoal::cluster

@@ -1,8 +1,8 @@
-// environment.h -- the environment variables a launcher hands to its ranks, as a value.
+// environment.h -- the environment variables that a launcher gives to its ranks, as a value.
 //
-// Passed in instead of read with getenv(), so that a test can be a Slurm task and a rank at once.
-// Numbers are checked here: a variable that should be a number and is not ends in a UsageError that
-// names it.
+// It is passed in instead of read with getenv(), so that a test can be a Slurm task and a rank at
+// once. Numbers are checked here: a variable that should be a number and is not throws a UsageError
+// that names it.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ class Environment {
   static Environment of_this_process();
 
   [[nodiscard]] bool has(const std::string& name) const { return get(name).has_value(); }
-  // Empty counts as absent.
+  // Returns nothing for a variable that is unset or empty.
   [[nodiscard]] std::optional<std::string> get(const std::string& name) const;
   [[nodiscard]] std::string get_or(const std::string& name, const std::string& fallback) const;
   [[nodiscard]] std::optional<int> get_number(const std::string& name) const;  // 0 or more

@@ -1,5 +1,5 @@
-// rendezvous.h -- how the ranks of a job find each other: rank 0 opens the store, everyone connects
-// to it.
+// rendezvous.h -- how the ranks of a job find each other: rank 0 opens the store, and all ranks
+// connect to it.
 //
 //   Rendezvous meeting = meet(me, environment, {.patience = 5min});
 //   meeting.store()->get(...);
@@ -8,7 +8,7 @@
 // The port is the launcher's if it names one. Otherwise rank 0 takes the first free one of a short
 // sequence that follows from the job's secret, and the others try the same sequence: the greeting
 // tells them whether they met their own job. meet() returns when every rank has arrived, or throws
-// PeerLost naming who has not.
+// PeerLost with the missing ranks.
 #pragma once
 
 #include <memory>
@@ -24,14 +24,14 @@ namespace shoal::cluster {
 
 struct RendezvousOptions {
   Duration patience = std::chrono::minutes(5);
-  // Name or address to listen and talk through; none = found out.
+  // The network interface, by name or address, to listen and talk through; detected if absent.
   std::optional<std::string> interface;
   ActivityBoard* board = nullptr;
 };
 
-// Where the store of this job is, or would be: computed without opening a connection.
+// The addresses where the store of this job is or would be, computed without opening a connection.
 struct StorePlace {
-  std::vector<std::string> addresses;  // to try, in order; rank 0 listens on the first
+  std::vector<std::string> addresses;  // tried in this order; rank 0 listens on the first
   std::vector<int> ports;
 };
 
@@ -45,11 +45,11 @@ class Rendezvous {
   [[nodiscard]] const Endpoint& endpoint() const { return client_->server(); }
   [[nodiscard]] const std::string& address() const { return address_; }
 
-  // The host of each rank. Answered by the store, so ask once and on the ranks that need it.
+  // Returns the host of each rank. The store answers, so only ranks that need it should ask, once.
   std::vector<std::string> hosts_of_ranks(Duration patience);
 
-  // Lets go of this rank's connection, which closes once nobody else holds store(); rank 0 stays
-  // until the others have done so, at most `patience`.
+  // Closes this rank's connection once nobody else holds store(); rank 0 stays until the others
+  // have left, at most `patience`.
   void leave(Duration patience);
 
  private:

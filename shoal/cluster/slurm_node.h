@@ -5,8 +5,8 @@
 
 namespace shoal::cluster {
 
-// Asks `scontrol`; empty when that is not possible. Only for names that do not resolve: the
-// controller should not be asked by every rank of a large job.
+// Returns what `scontrol` answers, or nothing when that is not possible. Meant for names that do
+// not resolve: not every rank of a large job should ask the controller.
 std::string address_of_slurm_node(const std::string& node);
 
 }  // namespace shoal::cluster

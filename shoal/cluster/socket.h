@@ -1,11 +1,11 @@
-// socket.h -- TCP with deadlines. Every wait ends: by success, by the peer, or by the clock.
+// socket.h -- TCP with deadlines. Every wait ends: by success, by the peer, or by the deadline.
 #pragma once
 
 #include <string>
 #include <string_view>
 
 #include "shoal/core/files.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 
 namespace shoal::cluster {
 
@@ -16,15 +16,16 @@ struct Endpoint {
   [[nodiscard]] std::string text() const;  // "10.0.0.1:2345", "[fd00::1]:2345"
 };
 
-// A non-blocking listener on exactly this address; port 0 takes a free one. Not valid() when the
-// port is taken; PeerLost when the address cannot be listened on at all.
+// Returns a non-blocking listener on exactly this address; port 0 takes a free one. The result is
+// not valid() when the port is taken. Throws PeerLost when the address cannot be listened on at
+// all.
 UniqueFd listen_on(const Endpoint& endpoint);
 
-// A connected socket, or not valid() when the peer refuses or the deadline passes; errno tells
-// which.
+// Returns a connected socket; not valid() when the peer refuses or the deadline passes, and errno
+// tells which.
 UniqueFd connect_to(const Endpoint& endpoint, Clock::time_point deadline);
 
-// Whether all bytes went out (came in) before the deadline and the end of the connection.
+// Return whether all bytes were sent (received) before the deadline and the end of the connection.
 bool send_all(int fd, std::string_view bytes, Clock::time_point deadline);
 bool receive_exactly(int fd, char* into, size_t count, Clock::time_point deadline);
 

@@ -4,9 +4,9 @@
 //   store.set("rank/3", "node-b");
 //   store.get("rank/0", 30s);
 //
-// Calls block until answered; each may be used from any thread, one call at a time. A thread that
-// may wait long takes a connection of its own with clone(). A store that is gone, or does not
-// answer, is PeerLost.
+// Calls block until answered; any thread may make them, one call at a time. A thread that may wait
+// long takes a connection of its own with clone(). Throws PeerLost when the store is gone or does
+// not answer.
 #pragma once
 
 #include <memory>
@@ -22,12 +22,12 @@
 namespace shoal::cluster {
 
 struct StoreTarget {
-  // Where the store may be; tried in turn until one proves the secret.
+  // The endpoints where the store may be; tried in turn until one proves the secret.
   std::vector<Endpoint> endpoints;
   Secret secret;
 };
 
-// Some keys were not there in time.
+// Thrown when some keys did not appear in time.
 class StoreTimeout : public PeerLost {
  public:
   StoreTimeout(const std::string& message, std::vector<std::string> missing, int64_t num_missing)
@@ -43,15 +43,15 @@ class StoreTimeout : public PeerLost {
   int64_t num_missing_;
 };
 
-// How long an answer is waited for, beyond a request's own patience.
+// How long to wait for an answer beyond a request's own patience.
 constexpr Duration kAnswerSlack = std::chrono::seconds(30);
 
 class StoreClient {
  public:
-  // Keeps trying until the store is up; PeerLost with the last reason when the deadline passes.
+  // Connects, trying until the store is up. Throws PeerLost with the last reason after `patience`.
   static StoreClient connect(const StoreTarget& target, Duration patience);
 
-  // A second connection to the same store.
+  // Returns a second connection to the same store.
   [[nodiscard]] StoreClient clone(Duration patience) const;
 
   void set(const std::string& key, const std::string& value, Duration slack = kAnswerSlack);
@@ -59,7 +59,7 @@ class StoreClient {
   void append(const std::string& key, const std::string& value);
   std::string get(const std::string& key, Duration patience);
   std::vector<std::string> get(const std::vector<std::string>& keys, Duration patience);
-  // StoreTimeout names the missing.
+  // Waits until all keys exist; throws StoreTimeout with the missing ones.
   void wait(const std::vector<std::string>& keys, Duration patience, Duration slack = kAnswerSlack);
   int64_t add(const std::string& key, int64_t amount);
   std::string compare_set(const std::string& key,
@@ -70,7 +70,7 @@ class StoreClient {
   int64_t num_keys();
 
   [[nodiscard]] const Endpoint& server() const { return connection_->server; }
-  [[nodiscard]] std::string own_address() const;  // of this host, as the store's host sees it
+  [[nodiscard]] std::string own_address() const;  // as the store's host sees it
 
  private:
   struct Connection {

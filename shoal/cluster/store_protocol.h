@@ -1,4 +1,4 @@
-// store_protocol.h -- what goes over a connection to the job's store. docs/store.md describes the
+// store_protocol.h -- the messages of a connection to the job's store. docs/store.md describes the
 // bytes.
 //
 //   greeting   server -> client   kServerMagic, nonce S
@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "shoal/cluster/secret.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 
 namespace shoal::cluster {
 
@@ -51,10 +51,10 @@ struct StoreRequest {
   std::vector<std::string> keys;
   std::vector<std::string> values;
   int64_t number = 0;
-  Duration patience{};  // kGet and kWait: how long the server may hold the answer back
+  Duration patience{};  // kGet and kWait: how long the server may delay the answer
 
   [[nodiscard]] std::string encode() const;
-  // Nothing unless well formed.
+  // Returns nothing for a malformed message.
   static std::optional<StoreRequest> decode(std::string_view message);
 };
 

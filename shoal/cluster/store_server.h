@@ -1,12 +1,12 @@
-// store_server.h -- the store of a job: one thread in rank 0 that the other ranks connect to.
+// store_server.h -- the store of a job: one thread in rank 0 that all ranks connect to.
 //
 //   StoreServer server({.address = "10.0.0.1", .ports = {23456}, .secret = secret});
 //   server.endpoint();          // where it listens: exactly that address, never a wildcard
 //
-// Safe against strangers: a connection proves the job's secret before its first request is read,
-// and is closed after `greeting` otherwise. Connections, keys and sizes are bounded; when too many
-// strangers knock the oldest one goes, so that a client that knows the secret gets in within a
-// retry or two. The thread never throws: it answers, closes connections, or logs.
+// A connection has to prove the job's secret before its first request is read, and is closed after
+// `greeting` otherwise. Connections, keys and sizes are bounded; when too many strangers connect,
+// the oldest one is closed, so that a client that knows the secret gets in within a retry or two.
+// The thread never throws: it answers, closes connections, or logs.
 #pragma once
 
 #include <atomic>
@@ -36,7 +36,7 @@ struct StoreServerOptions {
 
 class StoreServer {
  public:
-  // Listens and starts the thread. PeerLost when none of the ports can be had.
+  // Listens and starts the thread. Throws PeerLost when none of the ports is free.
   explicit StoreServer(StoreServerOptions options);
   StoreServer(const StoreServer&) = delete;
   StoreServer& operator=(const StoreServer&) = delete;
@@ -44,13 +44,13 @@ class StoreServer {
 
   [[nodiscard]] const Endpoint& endpoint() const { return endpoint_; }
 
-  // Waits until all clients have gone, so that the last answers arrive; false when the deadline
-  // passes.
+  // Waits until all clients have disconnected, so that the last answers arrive; false after
+  // `patience`.
   bool drain(Duration patience);
 
   struct Counts {
-    int64_t clients = 0;   // connected now, secret proven
-    int64_t admitted = 0;  // ever
+    int64_t clients = 0;   // clients connected now, secret proven
+    int64_t admitted = 0;  // clients ever connected
     int64_t turned_away = 0;
   };
 

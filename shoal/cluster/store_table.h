@@ -3,7 +3,8 @@
 //   StoreTable table(limits);
 //   table.apply(request)          // an answer, or nothing when the request has to wait for a key
 //
-// Bounded: what would exceed a limit is refused in words and changes nothing. Used by one thread.
+// A request that would exceed a limit is refused with a reason and changes nothing. Used by one
+// thread.
 #pragma once
 
 #include <optional>
@@ -25,15 +26,15 @@ class StoreTable {
  public:
   explicit StoreTable(const StoreLimits& limits) : limits_(limits) {}
 
-  // Nothing only for kGet and kWait while a key is missing: ask first_missing() which, and apply
-  // again once it exists.
+  // Returns the answer; nothing for a kGet or kWait while a key is missing: first_missing() tells
+  // which one, and the request is applied again once it exists.
   std::optional<StoreAnswer> apply(const StoreRequest& request);
 
-  // Index of the first of the request's keys, from `start` on, that does not exist; keys.size() if
-  // none.
+  // Returns the index of the first of the request's keys, from `start` on, that does not exist;
+  // keys.size() if all do.
   [[nodiscard]] size_t first_missing(const StoreRequest& request, size_t start) const;
 
-  // The answer to a request whose patience is over.
+  // Returns the answer to a request whose patience is over.
   [[nodiscard]] StoreAnswer timed_out(const StoreRequest& request) const;
 
  private:

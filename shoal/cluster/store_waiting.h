@@ -1,11 +1,11 @@
-// store_waiting.h -- the store's waiting room: clients whose request needs keys that are not there yet.
+// store_waiting.h -- the clients of the store whose request waits for keys that do not exist yet.
 //
 //   waiting.enter(client, request, until);
 //   for (const auto& [client, answer] : waiting.written("rank/3")) ...   // whose last key came
 //   for (const auto& [client, answer] : waiting.overdue(now)) ...        // whose patience is over
 //
-// A client waits for one key at a time, the first it misses: a wait for n keys costs n look-ups in
-// all, however often other keys are written. Used by one thread.
+// A client waits for one key at a time, the first that is missing: a wait for n keys costs n
+// look-ups in all, however often other keys are written. Used by one thread.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +26,16 @@ class StoreWaiting {
   using Client = uint64_t;
   using Answers = std::vector<std::pair<Client, StoreAnswer>>;
 
-  // Reads `table`, which must outlive it.
+  // `table` must outlive this object.
   explicit StoreWaiting(StoreTable& table) : table_(table) {}
 
-  // A client waits for one request at a time.
+  // Adds a client, which waits for one request at a time.
   void enter(Client client, const StoreRequest& request, Clock::time_point until);
-  void leave(Client client);  // nothing to do when it does not wait
+  void leave(Client client);  // does nothing when it does not wait
   [[nodiscard]] bool holds(Client client) const { return requests_.contains(client); }
 
-  // Those who are answered because `key` was written, and those whose time is over; they have left.
+  // Remove and return the clients that can be answered because `key` was written, and those whose
+  // time is over.
   Answers written(const std::string& key);
   Answers overdue(Clock::time_point now);
 

@@ -1,4 +1,5 @@
-// subprocess.h -- starting programs: without a shell, with a clean signal mask, never outliving us.
+// subprocess.h -- starts programs without a shell, with a clean signal mask; they never outlive
+// this process.
 #pragma once
 
 #include <map>
@@ -8,13 +9,13 @@
 #include <sys/types.h>
 
 #include "shoal/core/files.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 
 namespace shoal::cluster {
 
 struct Program {
   std::vector<std::string> arguments;              // [0] is looked up in PATH unless it holds a '/'
-  std::map<std::string, std::string> environment;  // on top of ours
+  std::map<std::string, std::string> environment;  // added to ours
   std::string output;  // file for standard output and error; empty: ours
 };
 
@@ -25,14 +26,15 @@ struct Child {
   UniqueFd last_words;  // what the program wrote to the descriptor named in SHOAL_LAST_WORDS_FD
 };
 
-// UsageError when the program cannot be started.
+// Starts a program. Throws UsageError when that is not possible.
 Child start(const Program& program);
 
-// Sends the line that a supervisor shows as this process's reason to fail; does nothing without a
-// supervisor.
+// Sends the line that a supervisor shows as the reason why this process failed; does nothing
+// without a supervisor.
 void leave_last_words(const std::string& line);
 
-// Standard output of a program, at most 1 MiB; empty when it cannot run, fails, or takes too long.
+// Returns the standard output of a program, at most 1 MiB; empty when it cannot run, fails, or
+// takes too long.
 std::string output_of(const std::vector<std::string>& arguments, Duration patience);
 
 }  // namespace shoal::cluster

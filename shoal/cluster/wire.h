@@ -1,8 +1,7 @@
-// wire.h -- how the store's messages are laid out: little-endian numbers and length-prefixed
-// strings.
+// wire.h -- the layout of the store's messages: little-endian numbers and length-prefixed strings.
 //
 // WireReader never reads past its end and never allocates more than the bytes it was given: a
-// message that claims more than it holds makes ok() false, and every later read gives an empty
+// message that claims more than it holds makes ok() false, and every later read returns an empty
 // value.
 #pragma once
 
@@ -28,7 +27,7 @@ class WireWriter {
     for (const std::string& text : texts) put_text(text);
   }
 
-  // The message with its own length in front, ready to send.
+  // Returns the message with its own length in front, ready to send.
   [[nodiscard]] std::string framed() const {
     WireWriter frame;
     frame.put_text(bytes_);

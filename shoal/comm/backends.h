@@ -1,5 +1,5 @@
-// backends.h -- which backends this build has, what they can do here, and which one a job uses.
-// Private to comm/, except for the table that `shoal doctor` prints.
+// backends.h -- the backends of this build, what they can do on this host, and which one a job
+// uses. Private to comm/, except for the table that `shoal doctor` prints.
 #pragma once
 
 #include <string>
@@ -16,11 +16,11 @@ struct BackendStatus {
   std::string text;  // version and devices, or why it cannot be used
 };
 
-// One line per backend that a config can name.
+// Returns one line per backend that a config can name.
 std::vector<BackendStatus> backend_table();
 
-// What `auto` means for this process: nccl with a GPU, the MPI that started us if it is the one we
-// were built with, local when alone, else gloo.
+// Returns the backend that `wanted` stands for. kAuto becomes nccl with a GPU, local for a process
+// that is alone, MPI if it launched this process and is the one of this build, and gloo otherwise.
 config::Backend choose_backend(config::Backend wanted, const cluster::Membership& me);
 
 }  // namespace shoal::comm

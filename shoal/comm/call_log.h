@@ -1,4 +1,4 @@
-// call_log.h -- keeps every call it hears of: what the record backend is for.
+// call_log.h -- records every call: what the record backend is for.
 #pragma once
 
 #include <vector>

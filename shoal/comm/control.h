@@ -9,8 +9,8 @@
 //
 // Beyond `kBlock` ranks it works in two levels: blocks of neighbours, then their first ranks. A
 // rank then holds a few hundred connections instead of one to every other rank, which at 16,384
-// ranks no host survives. Calls are made by a thread of its own, one after the other in the order in which they were asked
-// for, and throw PeerLost after the deadline, where they are waited for. One thread asks at a time.
+// ranks no host survives. A thread of its own makes the calls in the order in which they were
+// requested. After the deadline wait() throws PeerLost. One thread at a time may request calls.
 #pragma once
 
 #include <functional>
@@ -38,16 +38,16 @@ class Control {
   Control(Control&&) noexcept;
   ~Control();
 
-  // Block until every rank has made them.
+  // These block until every rank has made the call.
   void all_reduce(const at::Tensor& inout, Reduce op, std::string_view what);
   void broadcast(const at::Tensor& inout, int root, std::string_view what);
   void barrier(std::string_view what);
-  bool any(bool mine, std::string_view what);  // whether some rank says yes
+  bool any(bool mine, std::string_view what);  // whether `mine` is true on any rank
 
-  // One that goes on behind other work; the tensor is not to be touched until it is waited for.
+  // A call in flight; its tensor must not be touched until wait() returns.
   class [[nodiscard]] Later {
    public:
-    Later() = default;  // nothing
+    Later() = default;  // nothing in flight
     explicit Later(std::function<void()> wait) : wait_(std::move(wait)) {}
     [[nodiscard]] bool pending() const { return wait_ != nullptr; }
     void wait();
@@ -57,19 +57,20 @@ class Control {
   };
   Later all_reduce_later(const at::Tensor& inout, Reduce op, std::string_view what);
 
-  // `mine` of every rank on rank 0, in their order; nothing elsewhere. A rank holds those of its block at most.
+  // Returns `mine` of every rank on rank 0, in rank order; nothing elsewhere. Other ranks hold the
+  // texts of their block at most.
   std::vector<std::string> texts_to_first(const std::string& mine, std::string_view what);
-  // That of the next rank; of the first, on the last.
+  // Returns `mine` of the next rank; on the last rank, that of the first.
   std::string text_of_next(const std::string& mine, std::string_view what);
 
  private:
-  struct Ranks;  // what calls are made with: shared with those under way
+  struct Ranks;  // the groups, shared with calls in flight
 
-  // Behind what was asked for before.
+  // Runs a call after those requested before.
   Later in_order(std::function<void()> call);
 
   std::shared_ptr<Ranks> ranks_;
-  std::unique_ptr<OrderedWorker> worker_;  // none: this rank is alone
+  std::unique_ptr<OrderedWorker> worker_;  // absent when this rank is alone
 };
 
 }  // namespace shoal::comm

@@ -1,4 +1,4 @@
-// flight.h -- the inside of a Pending. Private to comm/.
+// flight.h -- the state of a Pending. Private to comm/.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@ struct Flight {
   Clock::time_point began = Clock::now();
   Call call;
   std::vector<c10::intrusive_ptr<c10d::Work>> works;
-  std::vector<at::Tensor> tensors;  // alive as long as the communication
+  std::vector<at::Tensor> tensors;  // kept alive as long as the communication
 };
 
 }  // namespace shoal::comm

@@ -1,4 +1,4 @@
-// group.h -- ranks that communicate, and communication in flight.
+// group.h -- groups of ranks that communicate, and communication in flight.
 //
 //   Group dp = groups.along(plan::Axis::kDpShard);
 //   Pending sum = dp.all_reduce(gradients, Reduce::kAvg, "gradients of block 7");
@@ -10,11 +10,11 @@
 // make the same calls in the same order. A group of one rank is legal: every call then completes at
 // once.
 //
-// Tensors are contiguous, of one device, and double, float, bfloat16, half or int64 (uint8 too where
-// nothing is reduced). They are not to be read or written between the call and the wait. Breaking
-// one of these rules is a BugError; a peer that is gone or late is PeerLost, after which no group of the job
-// can be used any more: whoever waits for a call that is not over is told so at once. A Group is a handle: copies share one communicator. Calls come from one
-// thread at a time.
+// Tensors are contiguous, of one device, and double, float, bfloat16, half or int64 (uint8 too
+// where nothing is reduced); others throw BugError. They must not be read or written between the
+// call and the wait. A peer that is gone or late throws PeerLost, after which no group of the job
+// can be used any more: waiting for an unfinished call then throws at once. A Group is a handle:
+// copies share one communicator. Calls come from one thread at a time.
 #pragma once
 
 #include <memory>
@@ -25,15 +25,15 @@
 #include <ATen/core/Tensor.h>
 
 #include "shoal/comm/call.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 
 namespace shoal::comm {
 
 struct GroupState;
 struct Flight;  // both private to comm/
 
-// Communication in flight. Keeps its tensors alive; dropping one unwaited is a bug, which aborts in
-// dev builds and is logged in release builds.
+// Communication in flight. It keeps its tensors alive; dropping one without wait() is a bug, which
+// aborts in dev builds and is logged in release builds.
 class [[nodiscard]] Pending {
  public:
   Pending();  // nothing in flight
@@ -42,16 +42,17 @@ class [[nodiscard]] Pending {
   Pending& operator=(Pending&& other) noexcept;
   ~Pending();
 
-  // Later work on the current stream sees the result. On the CPU there is no stream: this blocks,
-  // at most as long as the group's deadline.
+  // Makes later work on the current stream see the result. On the CPU there is no stream: this
+  // blocks, at most as long as the group's deadline.
   void wait();
 
-  // Blocks this thread until the result is there; PeerLost after the deadline (default: the
+  // Blocks this thread until the result is there; throws PeerLost after the deadline (default: the
   // group's).
   void wait_host();
   void wait_host(Duration deadline);
 
-  // Without waiting. Gloo tells of a send or receive only when it is waited for: false until then.
+  // Returns whether the call is complete, without waiting. Gloo reports a send or receive only in
+  // wait(): false until then.
   [[nodiscard]] bool done() const;
 
  private:
@@ -68,7 +69,7 @@ class Group {
   [[nodiscard]] int rank() const;  // position in this group
   [[nodiscard]] int size() const;
   [[nodiscard]] const std::string& name() const;
-  [[nodiscard]] const std::vector<int>& ranks() const;  // of the job, in group order
+  [[nodiscard]] const std::vector<int>& ranks() const;  // ranks of the job, in group order
   [[nodiscard]] std::string_view backend() const;
 
   // This handle and all its copies communicate through `fresh` from now on, whose members are the same. Nothing is in
@@ -76,10 +77,10 @@ class Group {
   void renew(Group fresh);
 
   Pending all_reduce(at::Tensor inout, Reduce op, std::string_view what);
-  // Other ranks' tensors are undefined after.
+  // On ranks other than root, the content of `inout` is undefined afterwards.
   Pending reduce(at::Tensor inout, Reduce op, int root, std::string_view what);
   Pending broadcast(at::Tensor inout, int root, std::string_view what);
-  // `out` becomes the shards in rank order.
+  // Writes the shards to `out` in rank order.
   Pending all_gather(at::Tensor out, at::Tensor shard, std::string_view what);
   // `out` may be undefined except at root.
   Pending gather(at::Tensor out, at::Tensor shard, int root, std::string_view what);
@@ -87,7 +88,7 @@ class Group {
   Pending scatter(at::Tensor shard, at::Tensor in, int root, std::string_view what);
   Pending reduce_scatter(at::Tensor shard, at::Tensor in, Reduce op, std::string_view what);
 
-  // Element counts per rank; empty means equal parts.
+  // The number of elements per rank; empty means equal parts.
   struct Splits {
     std::vector<int64_t> out;
     std::vector<int64_t> in;
@@ -97,15 +98,16 @@ class Group {
                      const Splits& splits,
                      std::string_view what);
 
-  // Matched by tag, then in order. Post every send and receive of an exchange before waiting for
-  // one: a send may complete only once it is received.
+  // Sends and receives match by tag, then in order. Post all of an exchange before waiting for one:
+  // a send may complete only once it is received.
   Pending send(at::Tensor tensor, int to, int tag, std::string_view what);
   Pending recv(at::Tensor tensor, int from, int tag, std::string_view what);
   static constexpr int kMaxTag = (1 << 24) - 1;
 
   Pending barrier(std::string_view what);
 
-  // Several tensors as one communication: for many small ones, or where the backend fuses launches.
+  // These communicate several tensors at once: for many small ones, or where the backend fuses
+  // launches.
   Pending all_reduce(const std::vector<at::Tensor>& inout, Reduce op, std::string_view what);
   Pending all_gather(const std::vector<at::Tensor>& out,
                      const std::vector<at::Tensor>& shards,

@@ -1,4 +1,4 @@
-// group_spec.h -- which ranks a group has. Private to comm/.
+// group_spec.h -- the ranks of a group. Private to comm/.
 #pragma once
 
 #include <string>
@@ -10,22 +10,22 @@ namespace shoal::comm {
 
 struct GroupSpec {
   std::string name;
-  std::vector<int> ranks;  // of the job, ascending
+  std::vector<int> ranks;  // ranks of the job, ascending
   int rank = 0;            // position of this process in `ranks`
-  int before = 0;          // groups of this name that the job made before this one
+  int before = 0;          // number of groups of this name that the job made before
 
   [[nodiscard]] int size() const { return static_cast<int>(ranks.size()); }
 };
 
-// Finds out who is missing from a collective that takes too long.
+// Finds out which ranks are missing from a collective that takes too long.
 class RollCall {
  public:
   virtual ~RollCall() = default;
 
-  // This rank is in the call and has waited for a while.
+  // Records that this rank is in the call and has waited for a while.
   virtual void sign(const GroupSpec& group, const Call& call) = 0;
 
-  // Those who have not signed. In words, for the end of a message.
+  // Returns the ranks that have not signed, in words, for the end of a message.
   virtual std::string missing(const GroupSpec& group, const Call& call) = 0;
 };
 

@@ -1,5 +1,5 @@
-// group_state.h -- what a Group is made of. Private to comm/: the only header above which c10d is
-// not seen.
+// group_state.h -- the state of a Group, with its c10d backend. Private to comm/: users of group.h
+// do not see c10d.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 #include "shoal/comm/call.h"
 #include "shoal/comm/group_spec.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 
 namespace shoal::comm {
 
@@ -21,7 +21,7 @@ struct GroupState {
   GroupState(const GroupState&) = delete;
   GroupState& operator=(const GroupState&) = delete;
 
-  // After a failure the backend is left behind with its threads: taking it down would wait for the
+  // Leaves the backend and its threads behind after a failure: destroying it would wait for the
   // peer that is gone, and hide the error until then. The process is about to end.
   ~GroupState() {
     if (broken || std::uncaught_exceptions() > 0)
@@ -36,9 +36,10 @@ struct GroupState {
   bool on_streams = false;  // completion is ordered by device streams, not by blocking the host
   CallListener* listener = nullptr;
   std::shared_ptr<RollCall> roll_call;
-  uint64_t collectives = 0;  // made so far
+  uint64_t collectives = 0;  // number of collectives made so far
   bool broken = false;       // a call failed: see ~GroupState
-  // A call of some group of this job failed: nobody waits for another any more. Shared by all of them.
+  // Set when a call of any group of this job has failed: nothing waits any more. Shared by all
+  // groups.
   std::shared_ptr<std::atomic<bool>> job_is_broken = std::make_shared<std::atomic<bool>>(false);
 
   void fail() {

@@ -1,4 +1,4 @@
-// job_store.h -- the job's store as c10d's backends want it. Private to comm/.
+// job_store.h -- the job's store as a c10d::Store. Private to comm/.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace shoal::comm {
 
-// Keys are prefixed, so that groups do not see each other's. Each clone() has a connection of its
+// Keys have a prefix, so that groups do not see each other's. Each clone() has a connection of its
 // own.
 class JobStore final : public c10d::Store {
  public:

@@ -4,8 +4,9 @@
 //   MeshGroups groups(world, mesh, {plan::Axis::kTp, plan::kDataAxes});
 //   groups.along(plan::Axis::kTp).all_reduce(...);
 //
-// Made by all ranks together, in the order of the list; then the doors are closed. Axes of size 1 do not matter, so there
-// are only as many communicators as there are different groups. Asking for axes that were not listed is a BugError.
+// All ranks make the groups together, in the order of the list; then new connections are refused.
+// Axes of size 1 do not matter, so there are only as many communicators as there are different
+// groups. along() throws BugError for axes that were not listed.
 #pragma once
 
 #include <utility>
@@ -19,9 +20,9 @@ namespace shoal::comm {
 
 class MeshGroups {
  public:
-  // The mesh has as many ranks as the world.
+  // The mesh must have as many ranks as the world.
   MeshGroups(World& world, const plan::Mesh& mesh, const std::vector<plan::AxisSet>& axes);
-  // Every rank of the world in a mesh of its own, of one rank.
+  // Puts every rank of the world into a mesh of its own, of one rank.
   static MeshGroups alone(World& world);
 
   [[nodiscard]] const plan::Mesh& mesh() const { return mesh_; }

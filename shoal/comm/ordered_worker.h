@@ -1,11 +1,11 @@
-// ordered_worker.h -- one thread that runs communication in the order it was asked for. Private to
-// comm/.
+// ordered_worker.h -- a thread that runs communication calls in the order of their requests.
+// Private to comm/.
 //
 //   auto work = worker.run({tensor}, [=] { MPI_Allreduce(...); });
 //   work->wait(timeout);
 //
-// For backends whose calls block: the caller goes on, and the calls of a group keep the order that
-// all its ranks agree on. An exception of a call arrives where its work is waited for.
+// It serves backends whose calls block: the caller goes on, and the calls of a group keep the order
+// that all its ranks agree on. An exception of a call is rethrown by wait() of its work.
 #pragma once
 
 #include <functional>
@@ -21,12 +21,12 @@ namespace shoal::comm {
 
 class OrderedWorker {
  public:
-  // `name` and, if given, the board are for the hang report.
+  // `name` is the thread's name on the activity board, if one is given.
   OrderedWorker(std::string name, ActivityBoard* board);
   OrderedWorker(const OrderedWorker&) = delete;
   OrderedWorker& operator=(const OrderedWorker&) = delete;
 
-  // Waits for what is queued; a call that hangs because a peer is gone is left behind with its
+  // Waits for queued calls; a call that hangs because a peer is gone is left behind with its
   // thread.
   ~OrderedWorker();
 
@@ -40,7 +40,7 @@ class OrderedWorker {
   std::shared_ptr<Queue> queue_;  // shared with the thread, which may outlive us
 };
 
-// A work that is done already.
+// Returns a work that is already done.
 c10::intrusive_ptr<c10d::Work> finished_work();
 
 }  // namespace shoal::comm

@@ -1,8 +1,9 @@
-// pairwise.h -- gathers, scatters and reduce-scatters made of direct sends. Private to comm/.
+// pairwise.h -- a backend whose gathers, scatters and reduce-scatters are direct sends. Private to
+// comm/.
 //
-// Gloo builds its own from a ring over the whole buffer, with a full copy of the large side;
-// sending each part straight to where it belongs takes a third of the time and no copy. Everything
-// else passes through to the backend underneath.
+// Gloo runs a ring over the whole buffer, with a full copy of the large side; sending each part
+// straight to its destination takes a third of the time and no copy. Everything else passes through
+// to the backend underneath.
 #pragma once
 
 #include <string>

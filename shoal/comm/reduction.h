@@ -1,4 +1,4 @@
-// reduction.h -- reductions and element types between c10d's words and ours. Private to comm/.
+// reduction.h -- converts reductions and element types between c10d and comm/. Private to comm/.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,4 @@
-// roll_call.h -- who is missing when a collective is late: asked through the store, which needs no
+// roll_call.h -- finds the missing ranks of a late collective through the store, which needs no
 // collective.
 #pragma once
 

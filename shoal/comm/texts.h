@@ -1,4 +1,5 @@
-// texts.h -- texts of any length between all ranks: rare and small things, such as what each has written.
+// texts.h -- texts of any length between all ranks: for rare and small messages, such as what each
+// rank has written.
 #pragma once
 
 #include <string>
@@ -8,10 +9,10 @@
 
 namespace shoal::comm {
 
-// Of all ranks, in their order, on every rank. Collective.
+// Returns `mine` of every rank, in rank order, on every rank. Collective.
 std::vector<std::string> all_texts(World& world, const std::string& mine, std::string_view what);
 
-// What rank 0 says.
+// Returns `mine` of rank 0 on every rank. Collective.
 std::string text_of_first(World& world, const std::string& mine, std::string_view what);
 
 }  // namespace shoal::comm

@@ -1,12 +1,12 @@
-// world.h -- this process's place in a running job, and the source of its groups.
+// world.h -- this process's place in a running job; it makes the groups.
 //
 //   const auto world = World::join(me, environment, {.backend = config.comm.backend});
 //   Group all = world->group("all", ranks);
 //   world->control().barrier("ready");
 //
-// join() blocks until every rank has arrived. Groups are made by all ranks together, in the same
-// order. Destroy the groups before the world; leave() then waits for the others, so that rank 0
-// does not take the store away from them. One World per process; used by one thread at a time.
+// join() blocks until every rank has arrived. All ranks make groups together, in the same order.
+// Destroy the groups before the world; leave() then waits for the others, so that rank 0 does not
+// take the store away from them. One World per process; used by one thread at a time.
 #pragma once
 
 #include <memory>
@@ -32,17 +32,17 @@ namespace shoal::comm {
 
 struct WorldOptions {
   config::Backend backend = config::Backend::kAuto;
-  Duration deadline = std::chrono::minutes(10);   // of a collective
-  Duration rendezvous = std::chrono::minutes(5);  // for all ranks to arrive
-  std::optional<std::string> interface;  // name or address; none = the one that reaches rank 0
+  Duration deadline = std::chrono::minutes(10);   // deadline of a collective
+  Duration rendezvous = std::chrono::minutes(5);  // time for all ranks to arrive
+  std::optional<std::string> interface;  // name or address; absent: the one that reaches rank 0
   CallListener* listener = nullptr;      // outlives the world
   ActivityBoard* board = nullptr;        // outlives the world
-  bool reuse_groups =
-      false;  // of the same ranks: for who goes through many layouts, one after the other
+  // Whether groups of the same ranks are reused: for callers that go through many layouts in turn.
+  bool reuse_groups = false;
   int control_block = Control::kBlock;
 };
 
-// What a config says about communication; the rest stays at its default.
+// Returns the options of a config; the rest stays at its default.
 WorldOptions world_options(const config::CommConfig& config);
 
 class World {
@@ -51,8 +51,7 @@ class World {
                                      const cluster::Environment& environment,
                                      const WorldOptions& options);
 
-  // One rank of a job that does not exist: calls are announced to the listener and complete at
-  // once.
+  // Returns one rank of a simulated job: calls are announced to the listener and complete at once.
   static std::unique_ptr<World> record(int rank, int world_size, CallListener* listener);
 
   World(const World&) = delete;
@@ -62,27 +61,27 @@ class World {
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
   [[nodiscard]] const cluster::Membership& membership() const;
-  [[nodiscard]] std::string backend()
-      const;  // "gloo", "nccl", "mpi", "local", "strict" or "record"
+  // "gloo", "nccl", "mpi", "local", "strict" or "record".
+  [[nodiscard]] std::string backend() const;
   [[nodiscard]] c10::DeviceType device() const;      // of the tensors that groups communicate
   [[nodiscard]] std::string address() const;         // this rank listens on; empty when it does not
   [[nodiscard]] std::string store_endpoint() const;  // of rank 0's store; empty without one
 
-  // A group of the ranks in `ranks` (ascending, this one among them). Called by every rank of the
-  // job at the same point, each with the group it belongs to: the groups partition the job.
+  // Makes a group of the ranks in `ranks` (ascending, this one among them). Every rank of the job
+  // calls it at the same point, each with the group it belongs to: the groups partition the job.
   Group group(const std::string& name, const std::vector<int>& ranks);
 
-  // What the library underneath offers for the same ranks, without what comm/ adds: to measure the
+  // Makes the same group without what comm/ adds to the library underneath: to measure the
   // difference.
   c10::intrusive_ptr<c10d::Backend> bare_group(const std::string& name,
                                                const std::vector<int>& ranks);
 
   Control& control();
 
-  // After the last group() of a phase: connections from strangers are refused until the next one.
+  // Called after the last group() of a phase: new connections are refused until the next group().
   void close_doors();
 
-  // The host each rank runs on; collective.
+  // Returns the host of each rank; collective.
   std::vector<std::string> hosts();
 
   // Waits for the other ranks and ends the job's connections.

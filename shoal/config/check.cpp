@@ -127,7 +127,7 @@ void check_weights(const DataConfig& data, std::vector<Problem>& found) {
                    .hint = "write one weight for each source, or none"});
 }
 
-// Of any other steps there is a checkpoint by chance alone.
+// keep_every must be a multiple of save_every: at other steps there is a checkpoint by chance only.
 void check_kept_steps(const TrainConfig& train, std::vector<Problem>& found) {
   const int64_t saved = train.save_every;
   const int64_t kept = train.keep_every;

@@ -1,6 +1,6 @@
-// check.h -- whether the values of a config agree with each other and with the ranks that exist.
+// check.h -- whether the values of a config agree with each other and with the ranks of the run.
 //
-// What a single value must satisfy stands beside its field (rule.h); here is what takes several.
+// Rules for a single value stand beside its field (rule.h); here are those that take several.
 #pragma once
 
 #include <optional>
@@ -11,16 +11,16 @@
 
 namespace shoal::config {
 
-// The ranks a run is started with.
+// The ranks with which a run is started.
 struct World {
   int ranks = 1;
-  std::optional<int> ranks_per_node = std::nullopt;  // unknown: what depends on it is not checked
+  std::optional<int> ranks_per_node = std::nullopt;  // if unknown, not checked
 };
 
-// Every disagreement, with the arithmetic. Places are left empty: load.h knows them.
+// Returns every disagreement, with the arithmetic. Places are left empty: load.h fills them in.
 std::vector<Problem> check(const RunConfig& config, const World& world);
 
-// The config with `auto` replaced by what it comes to on this world; check() must have passed.
+// Returns the config with `auto` replaced by its value in this world; check() must have passed.
 RunConfig resolve(RunConfig config, const World& world);
 
 }  // namespace shoal::config

@@ -1,4 +1,4 @@
-// comm_config.h -- how ranks talk to each other, and when a silent one is given up.
+// comm_config.h -- how ranks communicate, and when a silent one is given up.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 #include "shoal/config/rule.h"
 #include "shoal/config/value.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 
 namespace shoal::config {
 

@@ -1,4 +1,4 @@
-// describe.h -- every key told to people and to editors. All of it comes from fields().
+// describe.h -- every key described to people and to editors. All of it comes from fields().
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@
 
 namespace shoal::config {
 
-// For a terminal: one key, one section, or with an empty key everything. UsageError for an unknown
-// key.
+// Returns the help for one key, one section, or with an empty key everything. Throws UsageError for
+// an unknown key.
 std::string to_help(const Table& table, std::string_view key);
 
-// docs/config.md
+// Returns the text of docs/config.md.
 std::string to_markdown(const Table& table);
 
-// docs/config.schema.json (JSON Schema, draft 2020-12). Values of `table` become the defaults.
-// Accepts every config that load() accepts, but for text that looks like a number and is not in
-// quotes.
+// Returns the text of docs/config.schema.json (JSON Schema, draft 2020-12). The values of `table`
+// become the defaults. The schema accepts every config that load() accepts, except text that looks
+// like a number and is not in quotes.
 std::string to_json_schema(const Table& table);
 
 }  // namespace shoal::config

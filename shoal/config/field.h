@@ -4,8 +4,8 @@
 //   find_entry(table, "parallel.tp")->field->write()    // "1"
 //
 // table_of is the only template that visits fields(); reading, printing, help, docs, schema and
-// diff are functions over the Table it gives. A Table refers to the config it was made from and
-// must not outlive it. One made from a const config has no read().
+// diff are functions over the Table it returns. A Table refers to the config it was made from and
+// must not outlive it. A Table of a const config has no read().
 #pragma once
 
 #include <concepts>
@@ -24,51 +24,51 @@
 
 namespace shoal::config {
 
-// What may be written for a field, for people (help, docs) and for editors (JSON Schema).
+// The values that a field accepts, for people (help, docs) and for editors (JSON Schema).
 struct Shape {
   enum class Kind { kBool, kInteger, kNumber, kText, kChoice, kDuration, kBytes };
 
   Kind kind = Kind::kText;
-  bool list = false;       // a list of them
-  bool automatic = false;  // or auto
+  bool list = false;       // the value is a list
+  bool automatic = false;  // the value may be auto
   std::vector<std::string_view> choices{};
   std::optional<std::string> low{};  // as written in YAML
   std::optional<std::string> high{};
   std::optional<TextRule> text{};
 };
 
-// "a whole number from 1 to 8, or auto": completes the sentence "write ...".
+// Returns the shape in words, such as "a whole number from 1 to 8, or auto"; completes "write ...".
 std::string in_words(const Shape& shape);
 
 struct Field {
   Shape shape{};
-  std::function<Verdict(const YamlNode&)> read{};  // of a text, or a list when shape.list
+  std::function<Verdict(const YamlNode&)> read{};  // takes a list if shape.list, else a text
   std::function<std::string()> write{};
 };
 
 struct Entry {
   std::string key{};  // dotted: "parallel.tp"
   std::string help{};
-  std::optional<Field> field{};  // nothing: a section, whose entries follow
+  std::optional<Field> field{};  // absent for a section, whose entries follow
 
   [[nodiscard]] std::string_view name() const;    // "tp"
   [[nodiscard]] std::string_view parent() const;  // "parallel"; empty at the top
 };
 
-using Table = std::vector<Entry>;  // a section comes before what is in it
+using Table = std::vector<Entry>;  // a section comes before its entries
 
 const Entry* find_entry(const Table& table, std::string_view key);
 
-// Everything below is the way from fields() to a Table.
+// What follows turns fields() into a Table.
 
 Refusal refuse_text(std::string_view value);
 
-// What the rules of one field come to, for values of its scalar type.
+// The rules of one field, combined, for values of its scalar type.
 template <class Scalar>
 struct Limits {
   std::optional<Scalar> low{};
   std::optional<Scalar> high{};
-  std::string_view above_high{};  // a hint of its own for values that are too large
+  std::string_view above_high{};  // the hint for values that are too large
   std::optional<TextRule> text{};
 
   template <class Bound>

@@ -1,4 +1,4 @@
-// load.h -- from a file and --set arguments to a config that can run.
+// load.h -- loads a config from a file and --set arguments.
 //
 // --set wins over the file, the file over the defaults; of several --set for one key the last wins.
 //
@@ -23,9 +23,10 @@ namespace shoal::config {
 constexpr size_t kMaxConfigBytes = size_t{1} << 20;
 
 struct Request {
-  std::optional<std::filesystem::path> file = std::nullopt;  // nothing: defaults and --set alone
+  std::optional<std::filesystem::path> file = std::nullopt;  // absent: defaults and --set only
   std::vector<std::string> sets{};                           // "key=value"
-  std::optional<World> world = std::nullopt;  // given: also check against it, and resolve `auto`
+  // If given, the config is also checked against these ranks, and `auto` is resolved.
+  std::optional<World> world = std::nullopt;
 };
 
 struct Loaded {
@@ -33,14 +34,14 @@ struct Loaded {
   Findings found;
 };
 
-// Everything that is wrong, at once. Throws nothing but out of memory: a file that cannot be read
-// is a problem like the others.
+// Returns the config and everything that is wrong with it. Throws nothing but out of memory: a file
+// that cannot be read is a problem like the others.
 Loaded load(const Request& request);
 
-// The same for a text in memory; `request.file` is only its name.
+// Does the same for a text in memory; `request.file` is only its name.
 Loaded load_text(std::string_view text, const Request& request);
 
-// What commands call: UsageError with the complete report if there is a problem.
+// Does the same for commands: throws UsageError with the complete report if there is a problem.
 RunConfig load_or_throw(const Request& request);
 
 }  // namespace shoal::config

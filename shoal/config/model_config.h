@@ -11,7 +11,7 @@
 
 namespace shoal::config {
 
-// What a decoder is a row of.
+// The kinds of units that make up a decoder.
 enum class UnitKind { kEmbedding, kBlock, kHead };
 enum class Positions { kLearned, kSinusoidal, kRotary };
 enum class NormKind { kLayer, kRms, kPlain };
@@ -136,7 +136,7 @@ struct ModelConfig {
           between(0.0, 10.0));
   }
 
-  // What `auto` comes to.
+  // The values that `auto` resolves to.
   [[nodiscard]] int num_kv_heads() const { return kv_heads.value_or(heads); }
   [[nodiscard]] int64_t features_per_head() const { return head_width.value_or(width / heads); }
   [[nodiscard]] int64_t hidden_width() const { return hidden.value_or(4 * width); }

@@ -11,7 +11,7 @@
 namespace shoal::config {
 
 enum class OptimizerKind { kAdamw, kMuon, kSgd };
-enum class CurveKind { kConstant, kLinear, kCosine, kWarmupStableDecay, kInverseSqrt };
+enum class LrSchedule { kConstant, kLinear, kCosine, kWarmupStableDecay, kInverseSqrt };
 
 template <>
 inline constexpr std::array kNames<OptimizerKind> = {Named{"adamw", OptimizerKind::kAdamw},
@@ -19,16 +19,16 @@ inline constexpr std::array kNames<OptimizerKind> = {Named{"adamw", OptimizerKin
                                                      Named{"sgd", OptimizerKind::kSgd}};
 
 template <>
-inline constexpr std::array kNames<CurveKind> = {
-    Named{"constant", CurveKind::kConstant}, Named{"linear", CurveKind::kLinear},
-    Named{"cosine", CurveKind::kCosine},
-    Named{"warmup_stable_decay", CurveKind::kWarmupStableDecay},
-    Named{"inverse_sqrt", CurveKind::kInverseSqrt}};
+inline constexpr std::array kNames<LrSchedule> = {
+    Named{"constant", LrSchedule::kConstant}, Named{"linear", LrSchedule::kLinear},
+    Named{"cosine", LrSchedule::kCosine},
+    Named{"warmup_stable_decay", LrSchedule::kWarmupStableDecay},
+    Named{"inverse_sqrt", LrSchedule::kInverseSqrt}};
 
 struct OptimizerConfig {
   OptimizerKind kind = OptimizerKind::kAdamw;
   double lr = 3e-4;
-  CurveKind curve = CurveKind::kCosine;
+  LrSchedule lr_schedule = LrSchedule::kCosine;
   int64_t warmup = 100;
   std::optional<int64_t> decay = std::nullopt;
   double floor = 0.1;
@@ -46,8 +46,8 @@ struct OptimizerConfig {
   static void fields(Self& self, Visit&& visit) {
     visit("kind", self.kind,
           "adamw; muon for the matrices of the blocks, with adamw for everything else; or sgd");
-    visit("lr", self.lr, "learning rate at the top of its curve", between(0.0, 1e3));
-    visit("curve", self.curve, "of the learning rate after the warm-up");
+    visit("lr", self.lr, "learning rate at the top of its schedule", between(0.0, 1e3));
+    visit("lr_schedule", self.lr_schedule, "how the learning rate goes on after the warm-up");
     visit("warmup", self.warmup, "steps in which the learning rate rises from 0",
           between(int64_t{0}, int64_t{1} << 40));
     visit(

@@ -15,15 +15,15 @@
 
 namespace shoal::config {
 
-constexpr int kMaxStages = 4096;       // of a pipeline, and of a split sequence
+constexpr int kMaxStages = 4096;       // pipeline stages, and parts of a split sequence
 constexpr int kMaxTensorRanks = 1024;  // larger than any node or NVLink domain
 
-// What the ranks of dp_shard share: nothing; the optimizer's state; gradients too; weights too; the last
-// inside each of dp_replicate copies.
+// What the ranks of dp_shard shard: nothing; the optimizer state; gradients too; weights too; or
+// weights too, within each of dp_replicate replicas.
 enum class Sharding { kNoShard, kOptimizer, kShardGradOp, kFullShard, kHybridShard };
-// What is gathered, freed and reduced as one.
+// Which weights are gathered, resharded and reduced together.
 enum class UnitPolicy { kByBlock, kByBlockAndSize, kByBlockGroup, kSizeBased };
-// How often the gradients of data-parallel ranks are added up.
+// How often gradients are reduced over data-parallel ranks.
 enum class GradSync { kAuto, kBatch, kMicroBatch };
 // The order in which a pipeline runs its micro-batches.
 enum class ScheduleKind { kGpipe, k1f1b, kInterleaved, kFile };

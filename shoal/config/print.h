@@ -1,5 +1,5 @@
-// print.h -- a config as text: the resolved form that is printed and kept with a run, what differs
-// between two of them, and a hash that names one.
+// print.h -- a config as text: the resolved form that is printed and kept with a run, the
+// difference between two of them, and a hash that names one.
 #pragma once
 
 #include <filesystem>
@@ -14,12 +14,12 @@ namespace shoal::config {
 
 enum class Comments { kNone, kHelp };
 
-// Every key with its value, in the order of fields(). Reads back as an equal config. With kHelp the
-// meaning of each key stands above it.
+// Returns every key with its value, in the order of fields(). The text reads back as an equal
+// config. With kHelp the meaning of each key stands above it.
 std::string to_yaml(const Table& table, Comments comments = Comments::kNone);
 std::string to_yaml(const RunConfig& config, Comments comments = Comments::kNone);
 
-// Replaces `path` with the resolved config in one step.
+// Replaces `path` with the resolved config atomically.
 void save(const RunConfig& config, const std::filesystem::path& path);
 
 struct Difference {
@@ -30,11 +30,11 @@ struct Difference {
   bool operator==(const Difference&) const = default;
 };
 
-// Of two tables made from the same type of config.
+// Returns the keys whose values differ. Both tables are made from the same type of config.
 std::vector<Difference> diff(const Table& before, const Table& after);
 std::vector<Difference> diff(const RunConfig& before, const RunConfig& after);
 
-// Of the text that to_yaml gives: the same for equal configs, on every host.
+// Returns the hash of to_yaml(config): equal configs have the same hash on every host.
 Hash128 hash(const RunConfig& config);
 
 }  // namespace shoal::config

@@ -1,5 +1,5 @@
-// problem.h -- what is wrong with a config, collected instead of thrown one at a time: a queue slot
-// is too expensive to spend on discovering one typo per start.
+// problem.h -- the problems of a config, collected instead of thrown one at a time: a queue slot is
+// too expensive to spend on discovering one typo per start.
 //
 //   configs/a.yaml cannot be used (2 problems)
 //     parallel.tp     0 is less than 1, the smallest value (configs/a.yaml:4:7)
@@ -17,21 +17,21 @@
 namespace shoal::config {
 
 struct Problem {
-  std::string where{};  // the dotted key; empty: the file as a whole
-  std::string place{};  // "file:line:column" or "--set"; empty: nobody wrote it, it is a default
-  std::string what{};   // with the value
+  std::string where{};  // the dotted key; empty for the file as a whole
+  std::string place{};  // "file:line:column" or "--set"; empty for a default, which nobody wrote
+  std::string what{};   // what is wrong, with the value
   std::string hint{};   // a way out
 
   bool operator==(const Problem&) const = default;
 };
 
-// The source of what came from the command line.
+// The source of values from the command line.
 constexpr std::string_view kFromSet = "--set";
 
-// Where a node of `source` stands, as editors and terminals understand it.
+// Returns the place of a node of `source`, as editors and terminals understand it.
 std::string place_of(std::string_view source, const YamlNode& node);
 
-// All of them under one header line; a long list is cut and its length told.
+// Returns all problems under one header line; a long list is cut, and its length is told.
 std::string report(std::string_view title, const std::vector<Problem>& problems);
 
 }  // namespace shoal::config

@@ -32,7 +32,7 @@ std::string_view nearest_name(const Table& table, std::string_view parent, std::
   return nearest(name, siblings).value_or("");
 }
 
-// Of a value whose form alone is wrong, before its text is looked at.
+// Checks the form of a value, before its text is looked at.
 Verdict check_form(const Entry& entry, const YamlNode& node) {
   const Field& field = *entry.field;
   if (node.kind == Kind::kNull) {

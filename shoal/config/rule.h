@@ -1,5 +1,5 @@
-// rule.h -- what a field asks of its value beyond its type. Written as the last arguments of a line
-// in fields(); checked when the value is read, told in help, docs and the JSON Schema.
+// rule.h -- rules for the value of a field beyond its type. They are the last arguments of a line
+// in fields(); they are checked when the value is read, and told in help, docs and the JSON Schema.
 #pragma once
 
 #include <string_view>
@@ -38,21 +38,21 @@ constexpr Between<Bound> between(Bound low, Bound high) {
   return {low, high};
 }
 
-// A rule for text. `pattern` says the same to editors: a regular expression that accepts what
-// holds() accepts (a test compares the two).
+// A rule for text. `pattern` tells editors the same: a regular expression that accepts what holds()
+// accepts (a test compares the two).
 struct TextRule {
   std::string_view words;  // completes "write ..."
   std::string_view pattern;
   bool (*holds)(std::string_view text);
 };
 
-// One part of a path, the same on every file system.
+// The rule for one component of a path that is valid on every file system.
 TextRule file_name();
 
 TextRule not_empty();
 
-// The name of a network interface or one address of this host; never the wildcard address, which
-// would let anybody who reaches the host talk to the ranks.
+// The rule for the name of a network interface or one address of this host; never the wildcard
+// address, which would let anybody who reaches the host talk to the ranks.
 TextRule one_interface();
 
 }  // namespace shoal::config

@@ -1,4 +1,4 @@
-// run_config.h -- everything that can be said about a run, as typed structs with their defaults.
+// run_config.h -- the configuration of a run, as typed structs with their defaults.
 //
 //   const RunConfig config = load_or_throw({.file = "a.yaml", .sets = {"parallel.tp=2"}});
 //   config.parallel.tp
@@ -22,10 +22,11 @@
 
 namespace shoal::config {
 
-// Raised when a key changes its meaning or goes; a key that is added needs no new version.
+// The version of the config format. It is raised when a key changes its meaning or goes; a key that
+// is added needs no new version.
 constexpr int kSchemaVersion = 1;
 
-// Section `run`: what a run is called, where it is kept, and what its randomness starts from.
+// Section `run`: the name of a run, its directory, and the seed of its randomness.
 struct IdentityConfig {
   std::string name = "unnamed";
   std::string directory = "runs";
@@ -71,7 +72,7 @@ struct RunConfig {
   }
 };
 
-// Whether every key has the same value; print.h says which differ.
+// Returns whether every key has the same value; print.h says which differ.
 bool operator==(const RunConfig& a, const RunConfig& b);
 
 }  // namespace shoal::config

@@ -12,8 +12,9 @@
 
 namespace shoal::config {
 
-// The heads and widths of `model` fit each other. Every rank has at least one query head; with fewer
-// key/value heads than ranks each is shared by equally many ranks. An unknown vocabulary is taken to be
+// Returns why a model cannot be split over `tp` ranks, or nothing when it can. The heads and widths
+// of `model` must fit each other. Every rank needs at least one query head; with fewer key/value
+// heads than ranks each is shared by equally many ranks. An unknown vocabulary is taken to be
 // large.
 std::optional<std::string> why_not_tensor_parallel(const ModelConfig& model, int tp);
 

@@ -9,22 +9,24 @@
 namespace shoal::config {
 
 struct BadText {
-  size_t offset;  // of the first byte that is wrong
+  size_t offset;  // offset of the first wrong byte
   std::string what;
   std::string hint;
 };
 
-// Why `text` is not a config, whatever stands in it: not UTF-8, or with bytes that no editor shows.
+// Returns why `text` cannot be a config, whatever it says: it is not UTF-8, or it has bytes that no
+// editor shows.
 std::optional<BadText> find_bad_text(std::string_view text);
 
-// `text` for a message: simple words as they are, the rest in quotes with control characters
-// escaped, long text cut. What arrives at a terminal is printable, whatever was in the file.
+// Returns `text` for a message: simple words as they are, the rest in quotes with control
+// characters escaped, long text cut. The result is printable, whatever was in the file.
 std::string shown(std::string_view text);
 
-// `text` broken into lines of at most 100 columns at spaces, each after `indent`, with line ends.
+// Returns `text` broken at spaces into lines of at most 100 columns, each after `indent`, with line
+// ends.
 std::string wrapped(std::string_view text, std::string_view indent);
 
-// One of the characters that have no shape: below space, and delete.
+// Returns whether `c` is a control character: below space, or delete.
 bool is_control(char c);
 
 }  // namespace shoal::config

@@ -31,7 +31,7 @@ inline constexpr std::array kNames<DeviceKind> = {Named{"auto", DeviceKind::kAut
                                                   Named{"cpu", DeviceKind::kCpu},
                                                   Named{"cuda", DeviceKind::kCuda}};
 
-// What init_from says beside a directory.
+// The values of init_from beside a directory.
 constexpr const char* kFromScratch = "scratch";
 constexpr const char* kFromResume = "resume";
 

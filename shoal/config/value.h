@@ -1,4 +1,4 @@
-// value.h -- how each type of value is written in a config: the pairs read_value and write_value.
+// value.h -- how values of each type are written in a config: the pairs read_value and write_value.
 //
 //   bool              true, false                   int, int64_t, uint64_t   42
 //   double            0.5, 1e-4                     std::string              any text
@@ -7,8 +7,8 @@
 //   std::vector<T>    [a, b]
 //
 // Reading is strict: what two YAML readers could take differently (yes, 010, 1_000, 0x10) is
-// refused with the spelling that was probably meant. What write_value gives reads back as the same
-// value. A type that is not in this list needs its pair here and its Kind in field.h, nothing else.
+// refused with the spelling that was probably meant. What write_value returns reads back as the
+// same value. A new type needs its pair here and its Kind in field.h, nothing else.
 #pragma once
 
 #include <array>
@@ -23,11 +23,11 @@
 
 #include "shoal/config/yaml_node.h"
 #include "shoal/core/error.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 
 namespace shoal::config {
 
-// A size in memory or on disk. Not a bare integer, so that "64 MiB" cannot land in a count.
+// A size in memory or on disk. It is not a bare integer, so that "64 MiB" cannot land in a count.
 struct Bytes {
   int64_t count = 0;
 
@@ -50,15 +50,15 @@ Named(std::string_view, Enum) -> Named<Enum>;  // clang 14 does not deduce it fo
 template <class Enum>
 inline constexpr std::nullptr_t kNames = nullptr;
 
-// Why a value is not taken. An empty hint stands for "write what the field takes".
+// The reason why a value is refused. An empty hint stands for "write what the field takes".
 struct Refusal {
   std::string what{};
   std::string hint{};
 };
 
-using Verdict = std::optional<Refusal>;  // nothing: taken
+using Verdict = std::optional<Refusal>;  // absent when the value is accepted
 
-// Of a node that is kText; `out` is changed only when the value is taken.
+// These read a kText node; `out` is changed only when the value is accepted.
 Verdict read_value(const YamlNode& node, bool& out);
 Verdict read_value(const YamlNode& node, int& out);
 Verdict read_value(const YamlNode& node, int64_t& out);
@@ -122,7 +122,7 @@ std::string write_value(const std::optional<T>& value) {
   return value ? write_value(*value) : "auto";
 }
 
-// Of a node that is kList.
+// Reads a kList node.
 template <class T>
 Verdict read_value(const YamlNode& node, std::vector<T>& out) {
   std::vector<T> values;

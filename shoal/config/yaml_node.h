@@ -1,5 +1,5 @@
-// yaml_node.h -- a YAML document as a plain tree: what yaml_reader.h makes of a text, and what the
-// readers of values (value.h, read.h) take. Knows nothing of yaml-cpp.
+// yaml_node.h -- a YAML document as a plain tree: yaml_reader.h makes it from a text, and the
+// readers of values (value.h, read.h) take it. It knows nothing of yaml-cpp.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ struct YamlNode {
     kText,
     kList,
     kMap,
-    kRefused,  // was reported when the YAML was read: say nothing more about it
+    kRefused,  // already reported when the YAML was read: no further problem is raised
   };
 
   Kind kind = Kind::kNull;

@@ -1,10 +1,10 @@
-// yaml_reader.h -- a text to a tree of nodes, for texts that nobody vouches for.
+// yaml_reader.h -- parses untrusted YAML into a tree of nodes.
 //
-// YAML here is what a person needs to write a config: maps, lists, scalars, comments. Refused, each
-// with its line: anchors, aliases, merge keys, tags, second documents, the same key twice, keys
-// that are not words, deep nesting, what is not UTF-8. Nothing throws; the tree of a text with a
-// syntax error is empty. Cost is linear in the text except for looking up duplicate keys, which the
-// limit on the number of nodes bounds.
+// The YAML that is accepted is what a person needs to write a config: maps, lists, scalars,
+// comments. Refused, each with its line: anchors, aliases, merge keys, tags, second documents,
+// duplicate keys, keys that are not words, deep nesting, text that is not UTF-8. Nothing throws;
+// the tree of a text with a syntax error is empty. The cost is linear in the text except for
+// looking up duplicate keys, which the limit on the number of nodes bounds.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct Document {
   std::vector<Problem> problems{};
 };
 
-// `source` is how problems name the text: a file's path, or kFromSet.
+// Parses a text. `source` is its name in problems: a file's path, or kFromSet.
 Document parse_yaml(std::string_view text, std::string_view source);
 
 }  // namespace shoal::config

@@ -5,8 +5,8 @@
 //   { Activity doing("all_reduce 'gradients' on dp"); ... }
 //   board.snapshot();                             // from any thread: the hang report reads this
 //
-// Writing costs a lock nobody contends and a short copy; a thread without a seat writes nothing.
-// Activities nest: the innermost one is shown, and the outer one comes back when it ends.
+// Writing costs an uncontended lock and a short copy; a thread without a seat writes nothing.
+// Activities nest: the innermost one is shown, and the outer one is restored when it ends.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 
 namespace shoal {
 
@@ -26,12 +26,11 @@ class ActivityBoard {
  public:
   struct Line {
     std::string thread;
-    std::string what;  // empty: idle
+    std::string what;  // empty when idle
     Clock::time_point since;
   };
 
-  // A thread's line on the board, which it may outlive. Belongs to the thread that made it and is
-  // destroyed there.
+  // A thread's line on the board. It may outlive the board; the thread that made it destroys it.
   class Seat {
    public:
     Seat(ActivityBoard& board, std::string_view thread);
@@ -70,7 +69,7 @@ class ActivityBoard {
   std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
 };
 
-// While it lives, this thread's line shows the text; longer texts are cut.
+// Shows a text on this thread's line as long as it lives; longer texts are cut.
 class Activity {
  public:
   explicit Activity(std::string_view what);

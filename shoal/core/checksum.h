@@ -12,8 +12,8 @@
 
 namespace shoal {
 
-// CRC32C (Castagnoli). Pass the value of the bytes before to continue:
-// crc32c("ab") == crc32c("b", crc32c("a")).
+// Returns the CRC32C (Castagnoli). `before` is the value of the preceding bytes: crc32c("ab") ==
+// crc32c("b", crc32c("a")).
 uint32_t crc32c(std::string_view bytes, uint32_t before = 0);
 uint32_t crc32c(std::span<const std::byte> bytes, uint32_t before = 0);
 

@@ -6,7 +6,7 @@
 //                                          a a a a
 //                                          a . . .
 //
-// A rank has a range of elements of its parts of a tensor, one part after the other; a checkpoint knows boxes.
+// A rank holds a range of the elements of its parts of a tensor; a checkpoint stores boxes.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,13 @@ namespace shoal {
 
 struct BoxOfRange {
   Box box;
-  int64_t offset = 0;  // of its elements in the range: they lie there in C order of the box
+  int64_t offset = 0;  // where it begins in the range; elements in C order of the box
   int64_t elements = 0;
 };
 
-// Of `count` elements from `first` on. The parts are boxes of a tensor of one or two dimensions; the boxes
-// come in the order of the elements.
+// Returns the boxes that cover `count` elements from `first` on, in the order of the elements. The
+// parts are boxes of a tensor of one or two dimensions; elements are counted through one part after
+// the other.
 std::vector<BoxOfRange> boxes_of_range(const std::vector<Box>& parts, int64_t first, int64_t count);
 
 }  // namespace shoal

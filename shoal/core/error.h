@@ -1,4 +1,4 @@
-// error.h -- what can go wrong, and the exit code each kind ends the process with.
+// error.h -- the kinds of errors, and the exit code with which each ends the process.
 //
 // The kind of an error says who has to act: UsageError the person who wrote the command or config,
 // DataError the owner of a file, PeerLost the scheduler (requeue), BugError us. Below app/ nothing
@@ -20,7 +20,7 @@ namespace shoal {
 // A process that died of signal n is reported as 128 + n, like a shell does.
 enum class ExitCode : int {
   kDone = 0,
-  kDifferent = 1,      // what was compared is not equal, as diff says it
+  kDifferent = 1,      // the compared things differ, as with diff(1)
   kUsage = 2,          // wrong command line or config: retrying cannot help
   kData = 3,           // a file is missing, damaged or not what it claims to be
   kReplayAsked = 16,   // suspicious numerics: run the step again elsewhere
@@ -61,8 +61,8 @@ class BugError : public Error {
   explicit BugError(const std::string& message) : Error(ExitCode::kBug, message) {}
 };
 
-// What an error of any library says: others put a backtrace behind the first line, which helps nobody who did
-// not write them.
+// Returns the first line of an error's message: libraries append a backtrace, which helps nobody
+// who did not write them.
 std::string first_line(const std::exception& error);
 
 // "No space left on device (errno 28)"
@@ -75,7 +75,8 @@ std::string describe_errno(int error_number);
 
 }  // namespace shoal
 
-// States what the code around it relies on. Never for user input: that deserves a typed error.
+// States an invariant that the code around it relies on; throws BugError when it does not hold.
+// User input deserves a typed error instead.
 #define SHOAL_CHECK(condition, ...)                                                     \
   do {                                                                                  \
     if (!(condition)) {                                                                 \

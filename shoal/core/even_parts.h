@@ -5,8 +5,8 @@
 
 namespace shoal {
 
-// Where part `index` of `count` begins; part `count` is the end of all. Nothing overflows as long as
-// count * count does not.
+// Returns where part `index` of `count` begins; part `count` is the end of all. Nothing overflows
+// as long as count * count does not.
 constexpr uint64_t even_part_begin(uint64_t all, uint64_t index, uint64_t count) {
   return all / count * index + all % count * index / count;
 }

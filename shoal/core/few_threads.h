@@ -1,10 +1,10 @@
-// few_threads.h -- independent pieces of work for a few threads that live as long as it takes.
+// few_threads.h -- independent pieces of work, run by a few threads that live as long as the work.
 //
 //   for_each_by_few_threads(files.size(), 4, [&](size_t i) { read(files[i]); });
 //
-// For copies and files, where a second thread helps and a sixth does not. The next one free takes the next index,
-// so nobody waits for a thread that the host does not run. After an exception no new index is begun; one of those
-// that were thrown is thrown again when all threads have ended.
+// Meant for copies and files, where a second thread helps and a sixth does not. A free thread takes
+// the next index, so nothing waits for a thread that the host does not run. After an exception no
+// new index is begun; when all threads have ended, one of the exceptions is rethrown.
 #pragma once
 
 #include <algorithm>

@@ -32,19 +32,20 @@ class UniqueFd {
 
 constexpr unsigned kFileMode = 0640;
 
-// A DataError of what errno says: "cannot open PATH: No such file or directory (errno 2)".
+// Throws a DataError with the text of errno: "cannot open PATH: No such file or directory (errno
+// 2)".
 [[noreturn]] void throw_file_error(const char* verb, const std::filesystem::path& path);
 
-// The whole of a regular file. Larger than max_bytes is an error, checked before anything is
-// allocated.
+// Returns the content of a regular file. Throws DataError for a file larger than max_bytes, before
+// anything is allocated.
 std::string read_file(const std::filesystem::path& path, size_t max_bytes);
 
-// A file, a pipe or standard input ("-") in chunks, for what need not fit into memory.
+// Reads a file, a pipe or standard input ("-") in chunks, for input that need not fit into memory.
 class ChunkReader {
  public:
   explicit ChunkReader(const std::filesystem::path& path);
 
-  // At most `max_bytes` that come next; empty at the end.
+  // Returns the next bytes, at most `max_bytes`; empty at the end.
   std::string next(size_t max_bytes);
 
  private:
@@ -52,25 +53,26 @@ class ChunkReader {
   UniqueFd fd_;
 };
 
-// A new, empty file for writing; one that is there is emptied.
+// Creates a file for writing; an existing file is truncated.
 UniqueFd create_file(const std::filesystem::path& path);
 
-// The names in it are on the disk: after this a crash cannot undo that one was created or renamed. Where the file system
-// has no such thing, a warning says so, once.
+// Makes the names in a directory durable: after this a crash cannot undo that a file was created or
+// renamed. On a file system that does not support it, a warning is logged once.
 void sync_directory(const std::filesystem::path& directory);
 
-// Gives a file that is complete its name: what bears it is on the disk, whole.
+// Makes a complete file durable and renames it to `path`: no crash leaves a part of it under that
+// name.
 void publish_file(const std::filesystem::path& written, const std::filesystem::path& path);
 
-// Replaces `path` in one step: after a crash at any moment a reader finds the old content or the
-// new, never a mixture. Temporary file beside it, fdatasync, rename, fsync of the directory.
+// Replaces `path` atomically: after a crash at any moment a reader finds the old content or the
+// new, never a mixture. Writes a temporary file beside it, then fdatasync, rename, fsync of the
+// directory.
 void write_file_atomically(const std::filesystem::path& path,
                            std::string_view content,
                            unsigned mode = kFileMode);
 
-// Like write_file_atomically, but keeps an existing file. Returns whether this call created it, so
-// that of several processes racing to create one file exactly one succeeds and the others read its
-// content.
+// Writes like write_file_atomically, but keeps an existing file. Returns whether this call created
+// it: of several processes that race to create one file exactly one succeeds.
 bool create_file_once(const std::filesystem::path& path,
                       std::string_view content,
                       unsigned mode = kFileMode);

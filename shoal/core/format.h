@@ -4,7 +4,7 @@
 //
 // The pattern language is fmt's. Only format.cpp includes fmt: libtorch ships another version of
 // its headers, so a file above the torch line that included fmt itself would mix the two. A wrong
-// pattern never throws: it comes back as text that shows the pattern and what is wrong with it.
+// pattern does not throw: the result shows the pattern and what is wrong with it.
 #pragma once
 
 #include <concepts>

@@ -3,6 +3,6 @@
 
 namespace shoal {
 
-constexpr int kMaxRanks = 1 << 20;  // of one job
+constexpr int kMaxRanks = 1 << 20;  // ranks of one job
 
 }  // namespace shoal

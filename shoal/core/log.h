@@ -1,4 +1,4 @@
-// log.h -- lines for people, on standard error.
+// log.h -- log lines for people, on standard error.
 //
 //   log::configure({.rank = 3, .world_size = 8});
 //   log::info("mesh {}", mesh.describe());      // rank 0 only, unless all_ranks is set
@@ -26,12 +26,12 @@ struct Options {
 
 void configure(const Options& options);
 
-// Whether a line of this level would be printed by this rank.
+// Returns whether this rank prints lines of this level.
 [[nodiscard]] bool enabled(Level level);
 
 void write(Level level, const std::string& line);
 
-// A warning of which one is enough: `subject` was warned of before, and nothing is said.
+// Logs a warning once per `subject`; later calls with the same subject do nothing.
 void warn_once(const std::string& subject, const std::string& line);
 
 template <class... Arguments>

@@ -1,15 +1,15 @@
-// mapped_file.h -- a regular file as bytes in memory, without reading it first.
+// mapped_file.h -- a regular file mapped into memory.
 //
 //   const MappedFile file("shard-00017.bin");
 //   file.advise(MappedFile::Access::kSequential);
 //   parse(file.bytes());
 //
-// The bytes stay where they are when the object is moved, and are gone with it.
+// The bytes keep their address when the object is moved, and are unmapped when it is destroyed.
 //
-// A mapping has one danger: when somebody truncates the file, reading behind its new end is not an
-// error but SIGBUS, the end of the process. It is right for token files all the same: they are
-// written once and renamed into place, they may be larger than memory, and all processes of a node
-// share one copy in the page cache. For files that others change in place: read_file() in files.h.
+// A mapping has one danger: when somebody truncates the file, reading behind its new end raises
+// SIGBUS, which ends the process. It is right for token files all the same: they are written once
+// and renamed into place, they may be larger than memory, and all processes of a node share one
+// copy in the page cache. For files that are changed in place, use read_file() in files.h.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,13 @@ namespace shoal {
 
 class MappedFile {
  public:
-  // How the bytes will be used, for the kernel's reading ahead. kDone: not soon again, so that they need not
-  // count as memory of this process; they can still be read.
+  // How the bytes will be used, as advice to the kernel's read-ahead. kDone: not soon again, so
+  // that they need not count as memory of this process; they can still be read.
   enum class Access { kSequential, kRandom, kWillNeed, kDone };
 
-  MappedFile() = default;  // as an empty file
+  MappedFile() = default;  // behaves like an empty file
 
-  // DataError when it cannot be opened or is not a regular file.
+  // Throws DataError when the path cannot be opened or is not a regular file.
   explicit MappedFile(const std::filesystem::path& path);
 
   MappedFile(MappedFile&& other) noexcept;
@@ -35,8 +35,7 @@ class MappedFile {
 
   [[nodiscard]] std::string_view bytes() const { return bytes_; }
 
-  // Only advice: what lies outside the file is left out, and a kernel that will not listen is no
-  // error.
+  // Passes advice to the kernel. Ranges outside the file are ignored, and so are errors.
   void advise(Access access, size_t offset = 0, size_t size = std::string_view::npos) const;
 
  private:

@@ -1,7 +1,8 @@
-// narrow_floats.h -- numbers of 16 bits to fp32 and back, one at a time: small enough to stand in a loop that is vectorized.
+// narrow_floats.h -- conversions between fp32 and 16-bit floats, one number at a time, small enough
+// to be inlined into vectorized loops.
 //
-// What does not fit becomes the nearest number, of two that are as near the one whose last bit is 0, and
-// infinity beyond the largest. NaN stays one, with its sign and the payload that there is room for.
+// Rounding is to nearest, ties to even, and to infinity beyond the largest number. NaN stays NaN,
+// with its sign and as much of its payload as fits.
 #pragma once
 
 #include <bit>
@@ -13,8 +14,8 @@ namespace narrow_floats {
 
 constexpr uint32_t kInfinity = 0x7f80'0000;
 
-// Drops the last `count` bits of a pattern. A carry out of the fraction is right too: the next exponent,
-// and behind the last one infinity.
+// Rounds away the last `count` bits of a pattern. A carry out of the fraction is right too: it
+// gives the next exponent, and after the largest one infinity.
 constexpr uint32_t rounded(uint32_t bits, int count) {
   const uint32_t odd = bits >> count & 1;
   return (bits + (uint32_t{1} << (count - 1)) - 1 + odd) >> count;
@@ -42,7 +43,7 @@ constexpr float fp16_to_fp32(uint16_t bits) {
 
 constexpr uint16_t fp32_to_fp16(float number) {
   constexpr uint32_t kTwoTo16 = 0x4780'0000;
-  constexpr uint32_t kTwoToMinus14 = 0x3880'0000;  // the smallest that is not subnormal
+  constexpr uint32_t kTwoToMinus14 = 0x3880'0000;  // the smallest normal number
   constexpr uint32_t kBias = (127 - 15) << 23;
   const auto bits = std::bit_cast<uint32_t>(number);
   const uint32_t sign = bits >> 16 & 0x8000;

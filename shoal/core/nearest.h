@@ -8,11 +8,12 @@
 
 namespace shoal {
 
-// Insertions, deletions, substitutions and swaps of neighbours that turn one word into the other.
+// Returns the number of insertions, deletions, substitutions and swaps of neighbours that turn one
+// word into the other.
 size_t edit_distance(std::string_view a, std::string_view b);
 
-// The closest candidate, if it is close enough to be what was meant: at most a third of the word
-// wrong.
+// Returns the closest candidate if it is close enough to be what was meant: at most a third of the
+// word wrong.
 std::optional<std::string_view> nearest(std::string_view word,
                                         const std::vector<std::string_view>& candidates);
 

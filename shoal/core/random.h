@@ -1,4 +1,4 @@
-// random.h -- randomness as a pure function of what it is for.
+// random.h -- random numbers as a pure function of their purpose and index.
 //
 //   const Random weights(seed, RandomStream::kWeights, "blocks.3.attention.q");
 //   weights.uniform(17);                  // the 18th number, the same on every rank and layout
@@ -16,8 +16,8 @@
 
 namespace shoal {
 
-// What a number is drawn for. Streams never collide, whatever the names in them.
-// DO NOT RENUMBER: the values are part of what makes a run reproducible.
+// The purpose of a random number. Streams never collide, whatever the names in them. DO NOT
+// RENUMBER: the values are part of what makes a run reproducible.
 enum class RandomStream : uint32_t {
   kWeights = 1,
   kDropout = 2,
@@ -30,13 +30,13 @@ class Random {
  public:
   Random(uint64_t seed, RandomStream stream, std::string_view name);
 
-  // 128 random bits: elements 4 * block .. 4 * block + 3.
+  // Returns 128 random bits: elements 4 * block .. 4 * block + 3.
   [[nodiscard]] std::array<uint32_t, 4> bits(uint64_t block) const;
 
-  // [0, 1) with 24 random bits, so that a float holds it exactly.
+  // Returns a number in [0, 1) with 24 random bits, so that a float holds it exactly.
   [[nodiscard]] float uniform(uint64_t index) const;
 
-  // Standard normal, by Box-Muller on the two halves of a block.
+  // Returns a standard normal number, by Box-Muller on the two halves of a block.
   [[nodiscard]] float normal(uint64_t index) const;
 
   void fill_uniform(std::span<float> out, uint64_t first) const;

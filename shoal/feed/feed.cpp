@@ -72,8 +72,7 @@ Feed::Feed(std::shared_ptr<const data::SampleStream> stream,
                                    static_cast<uint64_t>(loading.rank),
                                    static_cast<uint64_t>(loading.world_size))) {
   if (!options_.device.is_cpu()) loading.allocate = allocate_pinned;
-  if (options_.read == Read::kLeader && options_.peers && options_.peers->size() > 1)
-    message_ = std::make_unique<Message>();
+  if (options_.peers && options_.peers->size() > 1) message_ = std::make_unique<Message>();
   if (!message_ || options_.peers->rank() == 0)
     loader_ = std::make_unique<data::Loader>(std::move(stream), loading);
 }

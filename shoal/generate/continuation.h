@@ -1,10 +1,11 @@
-// continuation.h -- a text that grows, and the logits of what may come next.
+// continuation.h -- a growing text, and the logits of its next token.
 //
 //   Continuation text(model, capacity);
 //   at::Tensor logits = text.append(prompt);      // all at once
 //   logits = text.append({&next, 1});             // then token by token
 //
-// Keys and values of what was appended are kept, so a token costs one token's work. One thread.
+// Keys and values of appended tokens are cached, so each new token costs one token's work. Use from
+// one thread.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +20,12 @@ namespace shoal::generate {
 
 class Continuation {
  public:
-  // For at most `capacity` tokens, which fit the model's context. `model` outlives the continuation; all of its ranks
-  // append the same tokens.
+  // The text has at most `capacity` tokens, which fit the model's context. `model` outlives the
+  // continuation; all of its ranks append the same tokens.
   Continuation(parallel::ParallelModel& model, int64_t capacity);
 
-  // The logits after the last token, one for each of the vocabulary, in the model's type. Several tokens
-  // at once only at first.
+  // Returns the logits after the last token, one per token of the vocabulary, in the model's type.
+  // Only the first call may append several tokens.
   at::Tensor append(std::span<const data::TokenId> tokens);
 
   [[nodiscard]] int64_t length() const { return cache_.length; }
@@ -34,7 +35,8 @@ class Continuation {
   model::KeyValueCache cache_;
 };
 
-// The ids as one row of a batch. UsageError for one that the model has no embedding of.
+// Returns the ids as one row of a batch. Throws UsageError for an id outside the model's
+// vocabulary.
 at::Tensor row_of(std::span<const data::TokenId> tokens, const parallel::ParallelModel& model);
 
 }  // namespace shoal::generate

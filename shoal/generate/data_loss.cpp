@@ -39,7 +39,7 @@ bool DataEvaluation::next(DataLoss& loss) {
   if (first >= samples_) return false;
   const at::NoGradGuard no_grad;
   const feed::TokenBatch batch = feed_.next();
-  // The last batch goes on with the second epoch: those rows are left out.
+  // The last batch continues into the second epoch: those rows are left out.
   const auto rows = static_cast<int64_t>(std::min(options_.batch, samples_ - first));
   model::Pass pass = feed::pass_over(batch, 0, rows, options_.separate_documents);
   model_.place(pass);

@@ -4,8 +4,8 @@
 //   while (evaluation.next(loss)) {}
 //   loss.mean(), loss.perplexity()
 //
-// Every sample of a split counts once, in the order of the files; the sum over all targets does not
-// depend on how many samples make a batch.
+// Every sample of a split counts once, in file order; the sum over all targets does not depend on
+// the batch size.
 #pragma once
 
 #include <cmath>
@@ -18,12 +18,12 @@
 namespace shoal::generate {
 
 struct DataLossOptions {
-  uint64_t batch = 8;              // samples at a time
-  bool separate_documents = true;  // tokens see only their own document
+  uint64_t batch = 8;              // samples per batch
+  bool separate_documents = true;  // tokens attend only to their own document
 };
 
 struct DataLoss {
-  double sum = 0;  // of the cross-entropies, natural logarithm
+  double sum = 0;  // sum of cross-entropies, natural logarithm
   uint64_t targets = 0;
   uint64_t samples = 0;
 
@@ -33,15 +33,16 @@ struct DataLoss {
 
 class DataEvaluation {
  public:
-  // One pass over the first source of a stream in sequential order. UsageError when the tokens do not
-  // fit the model, which outlives the evaluation; all of its ranks evaluate together.
+  // Makes one pass over the first source of a stream, in sequential order. Throws UsageError when
+  // the tokens do not fit the model. `model` outlives the evaluation; all of its ranks evaluate
+  // together.
   DataEvaluation(parallel::ParallelModel& model,
                  std::shared_ptr<const data::SampleStream> stream,
                  const DataLossOptions& options);
 
   [[nodiscard]] uint64_t samples() const { return samples_; }
 
-  // Adds the next batch; false when there is none.
+  // Adds the next batch; returns false when there is none.
   bool next(DataLoss& loss);
 
  private:

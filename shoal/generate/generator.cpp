@@ -24,7 +24,7 @@ void check(std::span<const TokenId> prompt, const GenerateOptions& options, int6
     throw UsageError(format("max-new-tokens is {}, but must be 1 or more", options.max_new_tokens));
 }
 
-// The name under which a prompt's random numbers are drawn: the prompt itself.
+// Returns the name that seeds a prompt's random numbers: the prompt itself.
 std::string_view name_of(std::span<const TokenId> prompt) {
   return {reinterpret_cast<const char*>(prompt.data()), prompt.size_bytes()};
 }
@@ -73,7 +73,7 @@ Generation Generator::run(std::span<const TokenId> prompt, const GenerateOptions
     made.stopped_by = StoppedBy::kToken;
     if (std::find(stops.begin(), stops.end(), id) != stops.end()) break;
     made.stopped_by = StoppedBy::kText;
-    if (text.add(tokenizer_->bytes_of(id))) break;  // no bytes: a row of the embedding to spare
+    if (text.add(tokenizer_->bytes_of(id))) break;  // no bytes for an unused row of the embedding
     made.stopped_by = StoppedBy::kCount;
     if (static_cast<int64_t>(made.ids.size()) == options.max_new_tokens) break;
     made.stopped_by = StoppedBy::kContext;

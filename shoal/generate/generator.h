@@ -1,11 +1,11 @@
-// generator.h -- text that a model writes behind a prompt.
+// generator.h -- generates text after a prompt.
 //
 //   const Generator generator(model, tokenizer);
 //   const Generation made = generator.run(prompt_ids, {.sampling = {.temperature = 0}});
 //   made.text, stop_name(made.stopped_by)
 //
-// What is made is a pure function of the weights, the prompt and the options: other prompts before it
-// change nothing. All ranks of the model run it together and get the same text.
+// The text is a pure function of the weights, the prompt and the options: earlier prompts change
+// nothing. All ranks of the model call run() together and get the same text.
 #pragma once
 
 #include <cstdint>
@@ -34,15 +34,16 @@ std::string_view stop_name(StoppedBy reason);  // "token", "text", "count", "con
 struct GenerateOptions {
   SamplingOptions sampling = {};
   int64_t max_new_tokens = 100;
-  bool slide = false;  // when the context is full: forget its first half and go on
+  bool slide = false;  // when the context is full, drop its first half and go on
   std::vector<data::TokenId> stop_ids = {};
-  std::vector<std::string> stop_texts = {};              // also where tokens cut them
-  std::function<void(std::string_view)> show = nullptr;  // each new piece of text: whole characters
+  std::vector<std::string> stop_texts = {};  // also found across token boundaries
+  std::function<void(std::string_view)> show =
+      nullptr;  // called with each new piece: whole characters
 };
 
 struct Generation {
-  std::vector<data::TokenId> ids;  // new ones, with the stop token
-  std::string text;                // of them, without what stopped it; valid UTF-8
+  std::vector<data::TokenId> ids;  // new tokens, with the stop token
+  std::string text;                // without the stop token or stop text; valid UTF-8
   StoppedBy stopped_by = StoppedBy::kCount;
 };
 
@@ -51,7 +52,8 @@ class Generator {
   // `model` outlives the generator.
   Generator(parallel::ParallelModel& model, std::shared_ptr<const data::Tokenizer> tokenizer);
 
-  // UsageError when the prompt is empty, longer than the context, or of another tokenizer.
+  // Throws UsageError when the prompt is empty, longer than the context, or has ids outside the
+  // vocabulary.
   [[nodiscard]] Generation run(std::span<const data::TokenId> prompt,
                                const GenerateOptions& options) const;
 

@@ -12,11 +12,11 @@ namespace {
 
 using data::TokenId;
 
-// The inputs of one ending, and where its targets stand among them.
+// The inputs of one ending, and the place of its targets among them.
 struct Row {
   at::Tensor inputs;   // 1 x tokens
-  at::Tensor targets;  // of the ending
-  int64_t first = 0;   // the input whose target is the first
+  at::Tensor targets;  // tokens of the ending
+  int64_t first = 0;   // index of the input whose target is the first
 };
 
 Row row_for(const parallel::ParallelModel& model,
@@ -31,7 +31,7 @@ Row row_for(const parallel::ParallelModel& model,
         format("an ending is {} tokens long, but the model's context is {}", ending.size(), most));
   std::vector<TokenId> all(context.begin(), context.end());
   all.insert(all.end(), ending.begin(), ending.end());
-  // The last token is a target only, so one more than the context fits.
+  // The last token is only a target, so one more than the context fits.
   if (all.size() > most + 1)
     all.erase(all.begin(), all.end() - static_cast<std::ptrdiff_t>(most + 1));
   const size_t inputs = all.size() - 1;
@@ -41,8 +41,8 @@ Row row_for(const parallel::ParallelModel& model,
           .first = static_cast<int64_t>(inputs - ending.size())};
 }
 
-// The rows as one batch, longer ones deciding its width: what stands behind a row's end is seen by
-// nothing in front of it.
+// Returns the rows as one batch, padded to the longest: attention is causal, so padding after a
+// row's end changes nothing before it.
 at::Tensor batch_of(const std::vector<Row>& rows) {
   int64_t width = 0;
   for (const Row& row : rows) width = std::max(width, row.inputs.size(1));
@@ -66,10 +66,10 @@ std::vector<Likelihood> likelihoods(parallel::ParallelModel& model,
   std::vector<Row> rows;
   for (const std::vector<TokenId>& ending : endings)
     rows.push_back(row_for(model, context, ending));
-  // Logits of the endings' places are a small part of all.
+  // Only the logits at the endings' positions are needed: a small part of all.
   int64_t first = rows.front().first;
   for (const Row& row : rows) first = std::min(first, row.first);
-  model::Pass pass{.tokens = batch_of(rows), .first_score = first};
+  model::Pass pass{.tokens = batch_of(rows), .first_logit = first};
   model.place(pass);
   const at::Tensor all = model.forward(pass);
   std::vector<Likelihood> found;

@@ -11,7 +11,7 @@ namespace {
 
 using data::TokenId;
 
-// A damaged or overflowing model: whatever was chosen would look like an answer.
+// Other values mean a damaged or overflowing model: any chosen token would look like an answer.
 void require_numbers(std::span<const float> logits) {
   bool some = false;
   for (const float score : logits) {
@@ -25,7 +25,7 @@ void require_numbers(std::span<const float> logits) {
   if (!some) throw DataError("the model gives no token any chance: its weights are damaged");
 }
 
-// The smallest score that is among the k largest; those equal to it are in as well.
+// Returns the k-th largest logit; all logits equal to it are kept.
 float score_of_rank(std::span<const float> logits, size_t k) {
   std::vector<float> sorted(logits.begin(), logits.end());
   const auto last = sorted.begin() + static_cast<std::ptrdiff_t>(k - 1);
@@ -39,7 +39,8 @@ void normalize(std::vector<Candidate>& all) {
   for (Candidate& one : all) one.probability /= sum;
 }
 
-// Keeps the likeliest until they have this probability together: the one that reaches it is in.
+// Keeps the likeliest tokens until their total probability reaches top_p; the one that reaches it
+// is kept.
 void keep_top_p(std::vector<Candidate>& all, double top_p) {
   std::stable_sort(all.begin(), all.end(), [](const Candidate& a, const Candidate& b) {
     return a.probability > b.probability;
@@ -59,7 +60,8 @@ void keep_min_p(std::vector<Candidate>& all, double min_p) {
             all.end());
 }
 
-// [0, 1) with 53 random bits: a float's 24 would never reach what is rarer than 1 in 16 million.
+// Returns a number in [0, 1) with 53 random bits: a float's 24 could not draw tokens rarer than 1
+// in 16 million.
 double uniform(const Random& random, uint64_t place) {
   const auto words = random.bits(place);
   const uint64_t both = (uint64_t{words[0]} << 32U) | words[1];
@@ -139,7 +141,8 @@ TokenId Sampler::choose(std::span<float> logits, std::span<const TokenId> so_far
     sum += one.probability;
     if (drawn < sum) return one.id;
   }
-  // Rounding left a gap below one. The last with a chance of its own: others may have rounded to none.
+  // Rounding left a gap below one: takes the last candidate whose probability did not round to
+  // zero.
   return std::find_if(all.rbegin(), all.rend(),
                       [](const Candidate& one) { return one.probability > 0; })
       ->id;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 
-// Where the stop text begins that ends first.
+// Returns the beginning of the stop text that ends first.
 std::optional<size_t> find_stop(std::string_view text, const std::vector<std::string>& stops) {
   std::optional<size_t> begin;
   size_t end = 0;
@@ -27,7 +27,7 @@ std::optional<size_t> find_stop(std::string_view text, const std::vector<std::st
   return begin;
 }
 
-// How many bytes at the end of `text` a stop text could begin with.
+// Returns how many bytes at the end of `text` could begin a stop text.
 size_t possible_stop(std::string_view text, const std::vector<std::string>& stops) {
   size_t longest = 0;
   for (const std::string& stop : stops) {
@@ -39,7 +39,7 @@ size_t possible_stop(std::string_view text, const std::vector<std::string>& stop
   return longest;
 }
 
-// Of a character that is not whole: the bytes that belong together.
+// Returns how many bytes of an incomplete character belong together.
 int broken_bytes(const char* at, const char* end) {
   int count = 1;
   while (at + count < end && data::is_cut_short(at, at + count + 1)) ++count;
@@ -64,7 +64,7 @@ bool TextStream::add(std::string_view bytes) {
     return true;
   }
   const size_t kept = possible_stop(held_, stops_);
-  // A stop text is UTF-8, so a character in front of one goes no further.
+  // A stop text is valid UTF-8, so a character before one is over.
   show_until(held_.size() - kept, /*nothing_follows=*/kept > 0);
   return false;
 }

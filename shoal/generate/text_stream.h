@@ -1,12 +1,14 @@
-// text_stream.h -- the bytes of tokens as text that can be shown: whole characters, up to a stop text.
+// text_stream.h -- turns the bytes of tokens into text to show: whole characters, up to a stop
+// text.
 //
 //   TextStream stream({"\n\n"}, [](std::string_view piece) { std::cout << piece << std::flush; });
 //   stop = stream.add(tokenizer.bytes_of(id));
 //   stream.finish();
 //
-// Tokens end anywhere: inside a character, inside a stop text. What the next token could still change is
-// held back, so the text is the same however its bytes were cut. It is always valid UTF-8: each maximal
-// part of a character that is not whole becomes one U+FFFD, as Python and Rust do it. One thread.
+// Tokens end anywhere: inside a character, inside a stop text. Bytes that the next token could
+// still change are held back, so the text does not depend on how its bytes were cut. It is always
+// valid UTF-8: each maximal part of an incomplete character becomes one U+FFFD, as in Python and
+// Rust. Use from one thread.
 #pragma once
 
 #include <functional>
@@ -18,22 +20,21 @@ namespace shoal::generate {
 
 class TextStream {
  public:
-  // `show` may be empty. UsageError for a stop text that is empty or no UTF-8.
+  // `show` may be empty. Throws UsageError for a stop text that is empty or invalid UTF-8.
   TextStream(std::vector<std::string> stops, std::function<void(std::string_view)> show);
 
-  // Whether a stop text is now complete; it and what follows are not part of the text. Of several, the
-  // one that ends first counts, and of those the longest.
+  // Returns whether a stop text is now complete; neither it nor what follows is part of the text.
+  // When there are several, the one that ends first counts, and among those the longest.
   bool add(std::string_view bytes);
 
-  // No more will come: what was held back is text.
+  // Ends the text: bytes that were held back become text.
   void finish();
 
-  // All that was shown.
+  // Returns all text that was shown.
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
-  // Shows `held_` up to `end`, but not the beginning of a character there unless it is known to go no
-  // further.
+  // Shows `held_` up to `end`, but keeps an incomplete character there unless nothing follows.
   void show_until(size_t end, bool nothing_follows);
 
   std::vector<std::string> stops_;

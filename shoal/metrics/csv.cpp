@@ -32,7 +32,7 @@ Csv::Csv(const std::filesystem::path& path, int64_t continue_from_step) : rows_(
   rows_.cut(continue_from_step, step_of_row, head());
 }
 
-void Csv::write(const Record& record) {
+void Csv::write(const StepRecord& record) {
   std::string line;
   for (const Field& field : fields()) {
     if (!line.empty()) line += ',';

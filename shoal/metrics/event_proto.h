@@ -22,17 +22,18 @@ struct Scalar {
   std::string description;  // shown beside the chart; needed once per file
 };
 
-// The first event of a file; "brain.Event:2" promises that restarts are told by session_start.
+// The first event of a file; "brain.Event:2" promises that restarts are marked by session_start.
 std::string file_version_event(double wall_time);
 
-// What was written before with this step or a later one is void.
+// An event that voids everything written before with this step or a later one.
 std::string session_start_event(double wall_time, int64_t step);
 
 std::string scalars_event(double wall_time, int64_t step, const std::vector<Scalar>& scalars);
 
 std::string text_event(double wall_time, int64_t step, std::string_view tag, std::string_view text);
 
-// A record as TFRecord files hold it: length, checksum of the length, payload, checksum of it.
+// Returns a record as TFRecord files hold it: length, checksum of the length, payload, checksum of
+// the payload.
 std::string framed(std::string_view payload);
 
 }  // namespace shoal::metrics

@@ -43,7 +43,7 @@ Jsonl::Jsonl(const std::filesystem::path& directory, int64_t continue_from_step)
   texts_.cut(continue_from_step, step_of_object);
 }
 
-void Jsonl::write(const Record& record) {
+void Jsonl::write(const StepRecord& record) {
   std::string line = "{";
   for (const Field& field : fields()) {
     const std::optional<Number> number = field.of(record);

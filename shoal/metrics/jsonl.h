@@ -1,12 +1,12 @@
-// jsonl.h -- figures as lines of JSON: metrics.jsonl has an object per record, texts.jsonl one per
+// jsonl.h -- metrics as lines of JSON: metrics.jsonl has an object per record, texts.jsonl one per
 // text.
 //
 //   {"step":100,"tokens":409600,"loss":4.5,"lr":0.0003,...}
 //   {"step":100,"tag":"sample","text":"Once upon a time"}
 //
-// Numbers are written so that they read back exactly. A figure that is absent has no key. JSON has
-// no NaN, so NaN and the infinities are the strings "nan", "inf" and "-inf", which float() of
-// Python understands. On resume the lines from continue_from_step on are cut away.
+// Numbers are written so that they read back exactly. An absent metric has no key. JSON has no NaN,
+// so NaN and the infinities are the strings "nan", "inf" and "-inf", which Python's float()
+// understands. On resume the lines from continue_from_step on are removed.
 #pragma once
 
 #include <filesystem>
@@ -20,7 +20,7 @@ class Jsonl final : public Sink {
  public:
   explicit Jsonl(const std::filesystem::path& directory, int64_t continue_from_step = 0);
 
-  void write(const Record& record) override;
+  void write(const StepRecord& record) override;
   void text(int64_t step, std::string_view tag, std::string_view text) override;
   void flush() override;
 

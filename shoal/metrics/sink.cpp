@@ -9,7 +9,7 @@ namespace shoal::metrics {
 
 void Sinks::add(std::unique_ptr<Sink> sink) { sinks_.push_back(std::move(sink)); }
 
-void Sinks::write(const Record& record) {
+void Sinks::write(const StepRecord& record) {
   for (const auto& sink : sinks_) sink->write(record);
 }
 

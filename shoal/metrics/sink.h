@@ -1,4 +1,4 @@
-// sink.h -- where figures go.
+// sink.h -- where metrics are written.
 //
 //   Sinks sinks = open_files("runs/small", /*continue_from_step=*/0);
 //   sinks.add(std::make_unique<Terminal>(STDOUT_FILENO, TerminalOptions{.total_steps = 1000}));
@@ -6,8 +6,8 @@
 //   sinks.text(100, "sample", "Once upon a time");
 //   sinks.flush();                                  // before a checkpoint is declared done
 //
-// One process of a job writes, from one thread. What write() and text() were given can be read by
-// others when they return and survives the death of the process; after flush() it survives the
+// One process of a job writes, from one thread. When write() and text() return, others can read
+// what they were given, and it survives the death of the process; after flush() it survives the
 // death of the host too. A sink that cannot write throws DataError.
 //
 // A run that resumes passes the first step it will write again as continue_from_step: sinks that
@@ -20,7 +20,7 @@
 #include <string_view>
 #include <vector>
 
-#include "shoal/metrics/record.h"
+#include "shoal/metrics/step_record.h"
 
 namespace shoal::metrics {
 
@@ -31,10 +31,10 @@ class Sink {
   Sink& operator=(const Sink&) = delete;
   virtual ~Sink() = default;
 
-  virtual void write(const Record& record) = 0;
+  virtual void write(const StepRecord& record) = 0;
 
-  // Something to read, such as what the model says; any bytes. Sinks without a place for it leave
-  // it out.
+  // Writes a text, such as what the model generates; any bytes. Sinks without a place for it ignore
+  // it.
   virtual void text(int64_t step, std::string_view tag, std::string_view text) = 0;
 
   virtual void flush() = 0;
@@ -44,7 +44,7 @@ class Sinks {
  public:
   void add(std::unique_ptr<Sink> sink);
 
-  void write(const Record& record);
+  void write(const StepRecord& record);
   void text(int64_t step, std::string_view tag, std::string_view text);
   void flush();
 
@@ -52,7 +52,7 @@ class Sinks {
   std::vector<std::unique_ptr<Sink>> sinks_;
 };
 
-// CSV, JSONL and TensorBoard in a directory, which is made if it is not there.
+// Opens the CSV, JSONL and TensorBoard sinks in a directory, which is created if it does not exist.
 Sinks open_files(const std::filesystem::path& directory, int64_t continue_from_step);
 
 }  // namespace shoal::metrics

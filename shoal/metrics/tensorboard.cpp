@@ -77,7 +77,7 @@ TensorBoard::TensorBoard(const fs::path& directory, int64_t continue_from_step)
                  framed(session_start_event(wall_time(), continue_from_step)));
 }
 
-void TensorBoard::write(const Record& record) {
+void TensorBoard::write(const StepRecord& record) {
   std::vector<Scalar> scalars;
   for (const Field& field : fields().subspan(1)) {  // the step is every chart's axis
     const std::optional<Number> number = field.of(record);

@@ -1,11 +1,11 @@
-// tensorboard.h -- figures and texts as TensorBoard reads them: tensorboard --logdir DIRECTORY
+// tensorboard.h -- metrics and texts for TensorBoard: tensorboard --logdir DIRECTORY
 //
 // Each start of a run begins a file of its own, events.out.tfevents.SECONDS.HOST.PID, whose name
-// sorts behind those that are there: TensorBoard reads them in that order. Its first events say
-// that what earlier files hold from continue_from_step on is void, so that every step is shown
-// once. An event is one write of a whole record: a reader finds it or does not.
+// sorts after the existing ones: TensorBoard reads them in that order. Its first events void what
+// earlier files hold from continue_from_step on, so that every step is shown once. An event is one
+// write of a whole record: a reader sees all of it or nothing.
 //
-// Figures have single precision here, because that is what the format has. The bytes:
+// Metrics have single precision here, because that is what the format has. The bytes:
 // event_proto.h.
 #pragma once
 
@@ -22,10 +22,10 @@ class TensorBoard final : public Sink {
  public:
   explicit TensorBoard(const std::filesystem::path& directory, int64_t continue_from_step = 0);
 
-  void write(const Record& record) override;
+  void write(const StepRecord& record) override;
 
-  // TensorBoard takes text for Markdown; it is written as a block of code, indented by four blanks,
-  // so that it is shown as it is.
+  // Writes the text as a block of code, indented by four blanks, because TensorBoard renders
+  // Markdown: so it is shown as it is.
   void text(int64_t step, std::string_view tag, std::string_view text) override;
 
   void flush() override;

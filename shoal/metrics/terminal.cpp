@@ -59,7 +59,7 @@ std::string bar(double share) {
   return "[" + std::string(full, '#') + std::string(kWidth - full, '.') + "]";
 }
 
-std::string live_line_of(const Record& record, int64_t total_steps) {
+std::string live_line_of(const StepRecord& record, int64_t total_steps) {
   const double share = static_cast<double>(record.step) / static_cast<double>(total_steps);
   std::string line =
       format("{} {:5.1f}%  {}  loss {}  {}  {} tok/s", bar(share), share * 100,
@@ -83,7 +83,7 @@ std::string headings(int64_t total_steps) {
   return row(total_steps, [](const Field& field) { return std::string(field.heading); });
 }
 
-std::string line_of(const Record& record, int64_t total_steps) {
+std::string line_of(const StepRecord& record, int64_t total_steps) {
   return row(total_steps, [&record, total_steps](const Field& field) {
     if (field.name == "step") return step_of_all(record.step, total_steps);
     const std::optional<Number> number = field.of(record);
@@ -100,12 +100,12 @@ Terminal::Terminal(int fd, const TerminalOptions& options)
 
 Terminal::~Terminal() { print_to(fd_, wiped()); }
 
-bool Terminal::deserves_line(const Record& record) const {
+bool Terminal::deserves_line(const StepRecord& record) const {
   return lines_ == 0 || record.step % options_.print_every == 0 ||
          record.step >= options_.total_steps || record.val_loss || !std::isfinite(record.loss);
 }
 
-void Terminal::write(const Record& record) {
+void Terminal::write(const StepRecord& record) {
   if (live_) live_line_ = live_line_of(record, options_.total_steps);
   if (deserves_line(record)) {
     std::string lines = line_of(record, options_.total_steps);

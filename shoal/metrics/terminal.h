@@ -1,12 +1,12 @@
-// terminal.h -- how training goes, for the person who watches it.
+// terminal.h -- the progress of training on a terminal.
 //
 //      step     loss  val_loss        lr    norm      dt   tok/s     mfu         mem    left
 //  100/2000   6.8214             3.00e-4   0.812  450 ms   36.4k   41.2%     1.2 GiB  14m15s
 //
-// A legend first, then a line for every print_every-th record, in columns that fit 100 characters;
-// the headings come again now and then. The first record, the last, one with a val_loss and one
-// whose loss is not finite get a line whenever they come. On a terminal a live line below follows
-// every record; elsewhere there are only the lines. What a model says is cut to one line that
+// A legend comes first, then a line for every print_every-th record, in columns that fit 100
+// characters; the headings are repeated now and then. The first record, the last, one with a
+// val_loss and one whose loss is not finite always get a line. On a terminal a live line below
+// follows every record; elsewhere there are only the lines. Generated text is cut to one line that
 // cannot steer the terminal.
 //
 // What cannot be printed is lost without an error: a run outlives the terminal that watched it.
@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 #include "shoal/metrics/sink.h"
 
 namespace shoal::metrics {
@@ -28,16 +28,16 @@ struct TerminalOptions {
 
 class Terminal final : public Sink {
  public:
-  // Standard output, say. The descriptor stays the caller's.
+  // `fd` is standard output, say; the caller keeps owning it.
   Terminal(int fd, const TerminalOptions& options);
-  ~Terminal() override;  // the live line is wiped
+  ~Terminal() override;  // wipes the live line
 
-  void write(const Record& record) override;
+  void write(const StepRecord& record) override;
   void text(int64_t step, std::string_view tag, std::string_view text) override;
   void flush() override {}
 
  private:
-  [[nodiscard]] bool deserves_line(const Record& record) const;
+  [[nodiscard]] bool deserves_line(const StepRecord& record) const;
   void print(const std::string& lines);  // above the live line
   [[nodiscard]] std::string wiped() const;
 
@@ -49,9 +49,9 @@ class Terminal final : public Sink {
   Clock::time_point live_drawn_{};
 };
 
-// The parts of what is printed, each with its line ends.
+// The parts of the output, each with its line ends.
 std::string legend();
 std::string headings(int64_t total_steps);
-std::string line_of(const Record& record, int64_t total_steps);
+std::string line_of(const StepRecord& record, int64_t total_steps);
 
 }  // namespace shoal::metrics

@@ -1,4 +1,4 @@
-// block.h -- one decoder block: attention and MLP, each added to the residual sum.
+// block.h -- one decoder block: attention and MLP, each added to the residual stream.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace shoal::model {
 
-// `blueprint` is that of the block with this number.
+// Makes the block with this number; `blueprint` describes it.
 std::unique_ptr<Unit> make_block(const config::ModelConfig& config,
                                  int number,
                                  blueprint::UnitBlueprint blueprint,

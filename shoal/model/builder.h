@@ -1,5 +1,5 @@
-// builder.h -- makes the layers that a blueprint names. The blueprint says what a layer is and which weights it has; the
-// builder decides how ranks compute it together and what is recomputed.
+// builder.h -- builds the layers that a blueprint names. The blueprint says what a layer is and
+// which weights it has; the builder decides how ranks compute it together and what is recomputed.
 //
 //   PlainBuilder builder({.recompute = Recompute::kSelective, .seed = 1});
 //   Decoder decoder(config, builder, blueprint::UnitRange::all(config));
@@ -33,21 +33,21 @@ class Builder {
   virtual std::unique_ptr<Attention> attention(const AttentionSpec& spec) = 0;
   virtual std::unique_ptr<Dropout> dropout(const std::string& name, double rate) = 0;
   virtual std::unique_ptr<RowShare> row_share() = 0;
-  // With a matrix of its own, or that of an embedding.
+  // The head has a matrix of its own, or shares that of an embedding.
   virtual std::unique_ptr<Head> head(UnitWeights& unit, const EmbeddingSpec& spec) = 0;
   virtual std::unique_ptr<Head> tied_head(const Embedding& embedding) = 0;
 
-  // Whose layers are made.
+  // Returns the tensor-parallel rank whose layers are built.
   [[nodiscard]] virtual blueprint::TensorPlace place() const = 0;
 };
 
 struct BuilderOptions {
   config::Recompute recompute = config::Recompute::kNone;
-  uint64_t seed = 0;              // of dropout
+  uint64_t seed = 0;              // seed of dropout
   int64_t head_rows_at_once = 0;  // see head_loss.h
 };
 
-// Everything on one rank. Others override what they spread.
+// Builds every layer on one rank. Subclasses override the layers that they split over ranks.
 class PlainBuilder : public Builder {
  public:
   explicit PlainBuilder(BuilderOptions options) : options_(options) {}

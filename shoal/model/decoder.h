@@ -32,8 +32,8 @@ class Decoder {
   [[nodiscard]] const config::ModelConfig& config() const { return config_; }
   [[nodiscard]] std::span<const std::unique_ptr<Unit>> units() const { return units_; }
 
-  // Adds to a pass with tokens and documents what follows from them: positions and angles. `first` is
-  // the position of the first token.
+  // Sets the positions and angles of a pass from its tokens and documents. `first` is the position
+  // of the first token.
   void place(Pass& pass, int64_t first = 0) const;
 
  private:

@@ -1,9 +1,10 @@
-// layers.h -- what a decoder is made of, as the decoder sees it. builder.h makes them; a layer that
-// spreads its work over ranks looks the same from here.
+// layers.h -- the layers of a decoder, as interfaces. builder.h makes them; a layer that is split
+// over ranks has the same interface.
 //
-// Between layers stands x, with the features of a token in its last dimension: batch x tokens x width
-// on one rank. A builder may leave a rank only some of the rows, as rows x width; inside attention and
-// MLP, that is between a Split::kColumns and a Split::kRows, a rank has all rows and some features.
+// Between layers there is x, with the features of a token in its last dimension: batch x tokens x
+// width on one rank. A builder may leave a rank only some of the rows, as rows x width; inside
+// attention and MLP, between a Split::kColumns and a Split::kRows, a rank has all rows and some
+// features.
 //
 // Layers keep references to their unit's weights and live as long as the decoder.
 #pragma once
@@ -19,23 +20,25 @@ class Linear {
  public:
   virtual ~Linear() = default;
   virtual at::Tensor forward(const at::Tensor& x, const Pass& pass) = 0;
-  // forward(before(x)); whether before(x) is kept or computed again is the layer's choice.
+  // Returns forward(before(x)); the layer decides whether before(x) is kept or recomputed.
   virtual at::Tensor forward(const RowWise& before, const at::Tensor& x, const Pass& pass) = 0;
 };
 
-// Which rows (tokens of the batch, one after the other) this rank has between layers.
+// The rows (tokens of the batch, one after the other) that this rank has between layers.
 class RowShare {
  public:
   virtual ~RowShare() = default;
-  // Of what there is for every token, in the shape of Pass::positions: that of this rank's rows.
+  // Returns this rank's part of `each`, which has one element per token in the shape of
+  // Pass::positions.
   [[nodiscard]] virtual at::Tensor of(const at::Tensor& each, const Pass& pass) const = 0;
 };
 
 class Embedding {
  public:
   virtual ~Embedding() = default;
-  // Of a matrix that ranks share (EmbeddingSpec::split): takes the indices of all rows, and gives this
-  // rank's. `anchor` only brings the backward pass here.
+  // Returns the rows at `indices`. With a matrix that ranks share (EmbeddingSpec::split) it takes
+  // the indices of all rows and returns this rank's rows. `anchor` only connects the node to
+  // autograd.
   virtual at::Tensor forward(const at::Tensor& indices, const at::Tensor& anchor) = 0;
   [[nodiscard]] virtual Weight weight() const = 0;
 };
@@ -43,7 +46,7 @@ class Embedding {
 class Attention {
  public:
   virtual ~Attention() = default;
-  // batch x heads x tokens x features, heads of this rank
+  // All tensors are batch x heads x tokens x features, with the heads of this rank.
   virtual at::Tensor forward(const at::Tensor& q,
                              const at::Tensor& k,
                              const at::Tensor& v,
@@ -59,7 +62,7 @@ class Dropout {
 class Head {
  public:
   virtual ~Head() = default;
-  // Of all rows, or the last token's of each sequence, as the pass asks: the same on every rank.
+  // Returns the logits of each sequence's tokens from Pass::first_logit on; all ranks get the same.
   virtual at::Tensor scores(const at::Tensor& x, const Pass& pass) = 0;
   virtual at::Tensor loss(const at::Tensor& x, const Targets& targets) = 0;
 };

@@ -1,4 +1,4 @@
-// pass.h -- what a pass through the units of a decoder needs beside activations.
+// pass.h -- the inputs of a forward pass beside activations.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace shoal::model {
 
-// Keys and values of the tokens before, for generation. All blocks append in one pass, then the pass
-// is complete and `length` grows.
+// The keys and values of previous tokens, for generation. Each block appends in a pass; `length`
+// grows when the pass is complete.
 struct KeyValueCache {
   struct Layer {
     at::Tensor keys;  // batch x heads x capacity x features
@@ -26,16 +26,16 @@ struct KeyValueCache {
   int64_t length = 0;
 };
 
-// What a pass through the units needs beside activations: the same for all of them.
+// The inputs of a forward pass beside activations: the same for all units.
 struct Pass {
   at::Tensor tokens = {};  // int64, batch x tokens
   Documents documents = {};
   at::Tensor positions = {};            // int64, tokens or batch x tokens
-  Angles angles = {};                   // of the positions, when they are rotary
-  bool training = false;                // dropout works
-  uint64_t first_row = 0;               // of the batch in the run: what dropout depends on
-  std::optional<Targets> targets = {};  // of the head: a loss; without them, scores
-  int64_t first_score = 0;              // without: those of each row's tokens from here on
+  Angles angles = {};                   // angles of the positions, when they are rotary
+  bool training = false;                // whether dropout is on
+  uint64_t first_row = 0;               // number of the batch's first row in the run, for dropout
+  std::optional<Targets> targets = {};  // if set, the head returns a loss; if not, logits
+  int64_t first_logit = 0;              // without targets: logits of each row from this token on
   KeyValueCache* cache = nullptr;
 };
 

@@ -1,5 +1,5 @@
-// unit.h -- what a decoder is a list of: its embedding, its blocks, its head. Each is an island of
-// autograd: it gets activations, gives activations, and knows nothing of the others.
+// unit.h -- the units of a decoder: its embedding, its blocks, its head. Each is an island of
+// autograd: it takes activations, returns activations, and knows nothing of the others.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,7 +20,7 @@ class Unit {
   [[nodiscard]] UnitWeights& weights() { return weights_; }
   [[nodiscard]] const UnitWeights& weights() const { return weights_; }
 
-  // The embedding takes an empty tensor, the head gives a loss or scores.
+  // The embedding takes an empty tensor; the head returns a loss or logits.
   virtual at::Tensor forward(const at::Tensor& x, const Pass& pass) = 0;
 
  private:

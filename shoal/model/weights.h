@@ -4,8 +4,8 @@
 //   unit.materialize({.seed = 1});
 //   unit.named("blocks.3.mlp.up.weight").value()          // a view of the flat tensor
 //
-// Layers keep a Weight, which only points: whoever owns the flat tensors gives and takes them with
-// set_weights() and set_gradients(), also between forward and backward. Gradients are written by layers
+// Layers keep a Weight, which is a pointer: the owner of the flat tensors exchanges them with
+// set_weights() and set_gradients(), also between forward and backward. Layers write gradients
 // themselves, straight into the flat tensor; autograd never sees a weight.
 #pragma once
 
@@ -24,7 +24,7 @@ namespace shoal::model {
 
 using blueprint::WeightSpec;
 
-// The elements of a box of a tensor, as a view.
+// Returns a box of a tensor as a view.
 at::Tensor in_box(const at::Tensor& whole, const Box& box);
 
 class UnitWeights;
@@ -38,12 +38,13 @@ class Weight {
   [[nodiscard]] const at::Tensor& value() const;
   [[nodiscard]] const WeightSpec& spec() const;
 
-  // Adds to the gradient: a tensor of the weight's shape, or left^T right.
+  // Both add to the gradient: a tensor of the weight's shape, or left^T right.
   void add_gradient(const at::Tensor& gradient) const;
   void add_gradient_product(const at::Tensor& left, const at::Tensor& right) const;
-  // The same, now or in run_later(), as the unit was told: what a pipeline fills its bubbles with.
+  // Adds left^T right now, or in run_later() after defer_products(): a pipeline fills its bubbles
+  // with it.
   void add_gradient_product_later(const at::Tensor& left, const at::Tensor& right) const;
-  // Adds rows[i] to row indices[i].
+  // Adds rows[i] to row indices[i] of the gradient.
   void add_gradient_rows(const at::Tensor& indices, const at::Tensor& rows) const;
 
  private:
@@ -52,13 +53,14 @@ class Weight {
 };
 
 struct Materials {
-  at::ScalarType dtype = at::kFloat;           // of the weights
-  at::ScalarType gradient_dtype = at::kFloat;  // fp32 below it: sums over micro-batches stay exact
+  at::ScalarType dtype = at::kFloat;           // type of the weights
+  at::ScalarType gradient_dtype = at::kFloat;  // fp32 for narrower weights: gradients accumulate
   c10::Device device = c10::Device(c10::kCPU);
   uint64_t seed = 0;
-  bool gradients = true;  // beside the weights; a model that is only used needs none
-  bool new_values =
-      true;  // else zeros: drawing what is then loaded takes longer than reading a file
+  bool gradients = true;  // whether to allocate gradients; inference needs none
+  // Whether to draw initial values; else zeros, for weights that are then loaded: drawing takes
+  // longer than reading a file.
+  bool new_values = true;
 };
 
 class UnitWeights {
@@ -69,22 +71,24 @@ class UnitWeights {
 
   [[nodiscard]] const blueprint::UnitBlueprint& blueprint() const { return unit_; }
   [[nodiscard]] const std::string& name() const { return unit_.name; }
-  // The weight of this name, which the blueprint has.
+  // Returns the weight of this name; throws BugError when the blueprint has none.
   [[nodiscard]] Weight named(std::string_view name) { return {this, index_of(name)}; }
   [[nodiscard]] size_t index_of(std::string_view name) const;
 
-  // Makes both tensors, whole.
+  // Allocates the whole flat weights, and the gradients if `materials` asks for them.
   void materialize(const Materials& materials);
 
-  // Of the flat tensors. Between and behind the weights are zeros.
+  // Returns the number of elements of a flat tensor. Between and behind the weights is zero
+  // padding.
   [[nodiscard]] int64_t elements() const { return unit_.layout.elements; }
 
-  // The flat tensors that the layers work on from here on; undefined: none.
+  // Sets the flat tensors that the layers use from here on; undefined: none.
   void set_weights(const at::Tensor& flat);
   void set_gradients(const at::Tensor& flat);
 
-  // New values of the elements from `first` on, as many as `out` has: any part of a model can be made
-  // without the rest. Each is a pure function of seed, name and place in the logical tensor.
+  // Draws initial values of the elements from `first` on, as many as `out` has: any part of a model
+  // can be initialized without the rest. Each is a pure function of seed, name and place in the
+  // logical tensor.
   void draw(const at::Tensor& out, int64_t first, uint64_t seed) const;
 
   [[nodiscard]] size_t size() const { return unit_.weights.size(); }
@@ -94,15 +98,16 @@ class UnitWeights {
 
   [[nodiscard]] const at::Tensor& flat_weight() const { return flat_weight_; }
   [[nodiscard]] const at::Tensor& flat_gradient() const { return flat_gradient_; }
-  // The weights' places in another flat tensor of the same layout.
+  // Returns views of the weights in another flat tensor of the same layout.
   [[nodiscard]] std::vector<at::Tensor> views_of(const at::Tensor& flat) const;
   [[nodiscard]] int64_t offset(size_t index) const { return unit_.layout.offsets[index]; }
 
-  // The gradients of a step start from nothing, and are complete: what nobody wrote is zero.
+  // open_gradients() begins the gradients of a step: the first write of each overwrites.
+  // close_gradients() completes them: gradients that were not written, and padding, become zero.
   void open_gradients();
   void close_gradients();
 
-  // From here on products wait for run_later().
+  // Defers add_gradient_product_later() until run_later().
   void defer_products() { deferring_ = true; }
   void run_later();
 
@@ -110,7 +115,7 @@ class UnitWeights {
   friend class Weight;
 
   void multiply_into(size_t index, const at::Tensor& left, const at::Tensor& right);
-  // Whether this is the first write of a step.
+  // Returns whether this is the first write of a step, and marks it.
   bool first_write(size_t index);
 
   blueprint::UnitBlueprint unit_;

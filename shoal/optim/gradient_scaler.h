@@ -1,6 +1,6 @@
-// gradient_scaler.h -- keeps small gradients above what fp16 can hold, by multiplying the loss: with a
-// factor that grows while all is well, and halves when a gradient overflows. A tensor, decided on the
-// device.
+// gradient_scaler.h -- dynamic loss scaling for fp16: keeps small gradients from underflow by a
+// factor that grows while steps are taken, and halves when one is skipped. The factor is a tensor,
+// decided on the device.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,9 +12,11 @@ class GradientScaler {
   explicit GradientScaler(const at::TensorOptions& options);
 
   [[nodiscard]] const at::Tensor& scale() const { return scale_; }
-  [[nodiscard]] const at::Tensor& good_steps() const { return good_steps_; }  // since it changed
+  [[nodiscard]] const at::Tensor& good_steps() const {
+    return good_steps_;
+  }  // steps since the scale changed
 
-  // After a step: whether it was skipped because of its gradients.
+  // Called after each step; `skipped` is 1 when it was skipped.
   void update(const at::Tensor& skipped);
 
  private:

@@ -7,7 +7,8 @@
 
 namespace shoal::optim {
 
-// The quintic of the published method, which rises steeply from 0 and need not converge to 1.
+// The quintic iteration of the published method, which rises steeply from 0 and need not converge
+// to 1.
 at::Tensor nearly_orthogonal(const at::Tensor& matrix) {
   constexpr double kA = 3.4445;
   constexpr double kB = -4.7750;
@@ -30,7 +31,7 @@ at::Tensor muon_direction(const at::Tensor& gradient,
                           const at::Tensor& divisor,
                           const at::Tensor& skipped) {
   const at::Tensor g = divisor.defined() ? gradient / divisor : gradient;
-  // Where the step is skipped nothing of g may get through, not even as 0 * inf.
+  // In a skipped step nothing of g may reach the mean, not even as 0 * inf.
   const at::Tensor skip = skipped.to(at::kBool);
   mean.copy_(at::where(skip, mean, mean * options.momentum + g));
   return at::where(skip, at::zeros_like(g), g + mean * options.momentum);

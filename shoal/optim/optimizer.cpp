@@ -10,7 +10,7 @@
 namespace shoal::optim {
 namespace {
 
-// Elements of an update that is followed by a copy to half precision: both find them in the cache.
+// Elements per update and copy to half precision, so that the copy finds them in the cache.
 constexpr int64_t kAtOnce = 131'072;
 
 bool has_own_master(const at::Tensor& weight) {
@@ -27,7 +27,7 @@ void check_ranges(const FlatUnit& unit) {
   }
 }
 
-// The update of a range by the kernel of its kind; `divisor` may be undefined.
+// Updates a range with the fused kernel of the optimizer's kind; `divisor` may be undefined.
 struct Kernel {
   const config::OptimizerConfig& config;
   double lr;
@@ -45,7 +45,7 @@ struct Kernel {
                       /*maximize=*/false, divisor, skipped);
   }
 
-  // Not the "first step" of the kernel: the mean begins with zeros, which comes to the same.
+  // The kernel's `is_first_step` is not used: the mean begins with zeros, which gives the same.
   void sgd(const at::Tensor& weight, const at::Tensor& gradient, const at::Tensor& mean) const {
     at::_fused_sgd_({weight}, {gradient}, {mean}, decay, config.momentum, lr, /*dampening=*/0,
                     /*nesterov=*/false, /*maximize=*/false, /*is_first_step=*/false, divisor,
@@ -53,8 +53,9 @@ struct Kernel {
   }
 };
 
-// The norm of a flat tensor, from the norms of its pieces in turn. On a CPU libtorch adds up all squares one after the other: of 30 million
-// elements in fp32 a norm is 0.2 % too small, so that clipping would depend on how they are cut into shards.
+// Returns the norm of a flat tensor from the norms of its pieces. On a CPU libtorch sums all
+// squares one after the other: with 30 million elements in fp32 a norm is 0.2 % too small, and
+// clipping would depend on the sharding.
 at::Tensor norm_of(const at::Tensor& flat) {
   constexpr int64_t kPiece = 1 << 14;
   const int64_t whole = flat.numel() / kPiece * kPiece;
@@ -67,7 +68,7 @@ at::Tensor norm_of(const at::Tensor& flat) {
 
 }  // namespace
 
-// Muon's part in an update: the rest is AdamW's.
+// Muon's part of an update; AdamW updates the rest.
 class Optimizer::MuonUpdate final : public MatrixUpdate {
  public:
   explicit MuonUpdate(const Optimizer& optimizer) : optimizer_(optimizer) {}
@@ -158,12 +159,13 @@ void Optimizer::judge(const at::Tensor& loss, const at::Tensor& squared_norm) {
   at::Tensor norm = squared_norm.sqrt();
   if (gradient_scale_.defined()) norm = norm / gradient_scale_;
   result_ = {.gradient_norm = norm, .skipped = guard_.judge(loss, norm)};
-  // Gradients are divided by more than one to make their norm the largest that is allowed.
+  // Clipping divides gradients by a factor above one to bring their norm down to the limit.
   divisor_ = at::ones_like(norm);
   if (config_.clip > 0) divisor_ = ((norm + 1e-6) / config_.clip).clamp_min(1);
   if (gradient_scale_.defined()) divisor_ = divisor_ * gradient_scale_;
   steps_.add_(1 - result_.skipped.squeeze(0));
-  if (units_.front().master.scalar_type() == at::kDouble) {  // fused updates take only a float
+  if (units_.front().master.scalar_type() ==
+      at::kDouble) {  // fused updates take a float divisor only
     for (const Unit& unit : units_) unit.flat.gradient.div_(divisor_);
     divisor_ = at::Tensor();
   }

@@ -1,4 +1,4 @@
-// optimizer.h -- one update of the weights from their gradients, in the phases that a step's program has.
+// optimizer.h -- updates the weights from their gradients, in the phases of a step's program.
 //
 //   Optimizer optimizer(config.optimizer, units);
 //   optimizer.begin(lr);
@@ -6,11 +6,11 @@
 //   for (size_t unit = 0; unit < optimizer.units(); ++unit) optimizer.update(unit);
 //   optimizer.result().gradient_norm;                     // stays on the device
 //
-// An optimizer works on flat tensors, one pair per unit, whatever is in them: the same code updates a shard of a unit.
-// It keeps fp32 master weights where the weights are of half precision.
+// An optimizer works on flat tensors, one pair of weight and gradient per unit: the same code
+// updates a shard of a unit. It keeps fp32 master weights when the weights have half precision.
 //
-// Nothing here reads a scalar back from the device: clipping, the decision to skip a step and the count of steps that
-// were taken are tensors.
+// Nothing here reads a scalar back from the device: clipping, the decision to skip a step and the
+// count of steps taken are tensors.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@
 
 namespace shoal::optim {
 
-// Neighbours in a flat tensor that are treated alike.
+// Consecutive elements of a flat tensor that are treated alike.
 struct Range {
   int64_t begin = 0;
   int64_t end = 0;
@@ -40,21 +40,21 @@ struct FlatUnit {
   std::string name;
   at::Tensor weight;
   at::Tensor gradient;             // fp32, or fp64 with fp64 weights
-  std::vector<Range> ranges = {};  // of all weights: ascending and disjoint
+  std::vector<Range> ranges = {};  // ascending and disjoint
 };
 
-// What became of a step.
+// The outcome of a step.
 struct Update {
   at::Tensor gradient_norm;  // before clipping
-  at::Tensor skipped;        // 1: the weights are as they were
+  at::Tensor skipped;        // 1 when the step was skipped: weights are unchanged
 };
 
-// The state of one unit that has to be kept to go on: flat tensors, laid out like its weights.
+// The state of one unit that a checkpoint keeps: flat tensors, laid out like its weights.
 struct UnitState {
   std::string name;
-  at::Tensor master;  // the weights themselves, where they are of full precision
+  at::Tensor master;  // the weights themselves, when they have full precision
   at::Tensor mean;
-  at::Tensor mean_square;  // undefined: the optimizer has none
+  at::Tensor mean_square;  // undefined when the optimizer has none
 };
 
 struct NamedTensor {
@@ -73,31 +73,33 @@ class Optimizer {
 
   // ---- a step ----
 
-  // `gradient_scale` is the factor that the gradients contain; undefined: none.
+  // Begins a step. `gradient_scale` is the loss scale that the gradients contain; undefined when
+  // there is none.
   void begin(double lr, const at::Tensor& gradient_scale = {});
-  // The sum of the squares of those gradients that count on this rank.
+  // Returns the sum of squares of the gradients that count on this rank.
   [[nodiscard]] at::Tensor squared_norm() const;
-  // Decides how far gradients are clipped, and whether the step is skipped. `squared_norm` is that of all ranks.
+  // Decides how much gradients are clipped, and whether the step is skipped. `squared_norm` is that
+  // of all ranks.
   void judge(const at::Tensor& loss, const at::Tensor& squared_norm);
-  // Updates a unit, except for its ranges that are orthogonalized.
+  // Updates a unit, except its orthogonalized ranges.
   void update(size_t unit);
-  // Updates those; nullptr without muon.
+  // Returns the update of the orthogonalized ranges; nullptr without muon.
   [[nodiscard]] MatrixUpdate* matrices();
   [[nodiscard]] const Update& result() const { return result_; }
 
   // ---- state ----
 
-  // The weights follow their masters, which were set from elsewhere.
+  // Copies the master weights, which were loaded, into the weights.
   void weights_from_masters();
 
-  // What is saved, and what a run that is resumed writes to.
+  // These return the tensors that are saved, and that a resumed run loads into.
   [[nodiscard]] std::vector<UnitState> unit_states() const;
   [[nodiscard]] std::vector<NamedTensor> other_state() const;
 
  private:
   struct Unit {
     FlatUnit flat;
-    at::Tensor master;  // the weight itself, or its fp32 twin
+    at::Tensor master;  // the weight itself, or its fp32 copy
     at::Tensor mean;
     at::Tensor mean_square;
   };
@@ -108,13 +110,13 @@ class Optimizer {
   config::OptimizerConfig config_;
   std::vector<Unit> units_;
   std::unique_ptr<MuonUpdate> matrices_;  // with muon
-  at::Tensor steps_;                      // that were taken
+  at::Tensor steps_;                      // number of steps taken
   SpikeGuard guard_;
 
-  // The step that was begun.
+  // The current step.
   double lr_ = 0;
   at::Tensor gradient_scale_;
-  at::Tensor divisor_;  // of gradients; undefined: they have been divided
+  at::Tensor divisor_;  // divides gradients; undefined when they have been divided
   Update result_;
 };
 

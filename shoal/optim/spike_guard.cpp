@@ -14,7 +14,7 @@ at::Tensor SpikeGuard::judge(const at::Tensor& loss, const at::Tensor& gradient_
   at::Tensor skip = now.isfinite().all().logical_not();
   if (deviations_ == 0) return skip.to(at::kFloat).reshape({1});
   auto [deviation, mean] = at::std_mean(history_, /*dim=*/{1}, /*unbiased=*/false);
-  const at::Tensor full = seen_ >= kHistory;  // before that there is nothing to compare with
+  const at::Tensor full = seen_ >= kHistory;  // until then there is too little to compare with
   skip =
       skip.logical_or((now > mean + deviations_ * deviation).any().logical_and(full)).reshape({1});
   const at::Tensor place = seen_.remainder(kHistory);

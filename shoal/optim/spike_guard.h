@@ -1,5 +1,5 @@
-// spike_guard.h -- decides on the device whether a step should be skipped: its loss or its gradient is
-// not finite, or far outside what the last steps had.
+// spike_guard.h -- decides on the device whether to skip a step: its loss or gradient norm is not
+// finite, or far above those of the last steps.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,12 @@ class SpikeGuard {
  public:
   static constexpr int64_t kHistory = 128;
 
-  // `deviations` above the mean of the last kHistory steps is a spike; 0: nothing is.
+  // A spike is `deviations` standard deviations above the mean of the last kHistory steps; 0
+  // disables the test.
   SpikeGuard(double deviations, const at::TensorOptions& options);
 
-  // 1 to skip, else 0, as a float on the device. A step that is skipped leaves no trace in the history.
+  // Returns 1 to skip, otherwise 0, as a float on the device. A skipped step does not enter the
+  // history.
   at::Tensor judge(const at::Tensor& loss, const at::Tensor& gradient_norm);
 
   [[nodiscard]] const at::Tensor& history() const { return history_; }  // 2 x kHistory

@@ -19,9 +19,9 @@ using plan::Op;
 using plan::Operation;
 using plan::OpKind;
 
-constexpr int kTiedTag = comm::Group::kMaxTag;  // no micro-batch has it
+constexpr int kTiedTag = comm::Group::kMaxTag;  // no transfer between stages has it
 
-// The beginning of a unit's island.
+// Returns the input of a unit's autograd graph.
 at::Tensor entered(const at::Tensor& x) {
   const at::Tensor start =
       x.defined() ? x.detach() : at::empty({0}, at::TensorOptions().dtype(at::kFloat));
@@ -57,7 +57,7 @@ Executor::~Executor() {
   try {
     for (auto& [key, incoming] : incoming_) incoming.pending.wait();
     for (auto& [key, sent] : sent_) sent.pending.wait();
-  } catch (const std::exception&) {  // a peer is gone: whoever waits next will say so
+  } catch (const std::exception&) {  // a peer is lost: the next wait reports it
   }
 }
 
@@ -130,7 +130,7 @@ void Executor::step(const Operation& operation) {
 
 // ---- loss and norm ----
 
-// The losses of micro-batches, and so their gradients, are shares of the step's mean.
+// The losses of micro-batches, and so their gradients, are terms of the step's mean.
 void Executor::count_targets() {
   int64_t own = 0;
   for (const model::Pass& pass : passes_) own += model::num_targets(pass);
@@ -203,7 +203,8 @@ int Executor::tag_of(const Operation& operation, int receiving_stage) const {
   const int64_t number =
       (int64_t{operation.micro_batch} * plan_.schedule.stages() + receiving_stage) * plan::kNumOps +
       static_cast<int>(operation.pass);
-  return static_cast<int>(number % comm::Group::kMaxTag);  // those that meet are far apart
+  return static_cast<int>(number %
+                          comm::Group::kMaxTag);  // equal tags are never in flight together
 }
 
 void Executor::receive(const Operation& operation) {
@@ -232,8 +233,8 @@ void Executor::send(const Operation& operation) {
   sent_.emplace(key_of(operation), std::move(sent));
 }
 
-// The gradient of a matrix that the first and the last stage both have is the sum of theirs. One adds a to
-// b where the other adds b to a: their copies stay equal to the bit.
+// The gradient of the tied matrix is the sum of those of the first and the last stage. One adds a
+// to b where the other adds b to a: their copies stay equal to the bit.
 void Executor::exchange_tied(const Operation& operation) {
   model::UnitWeights& weights = unit(operation).weights();
   weights.close_gradients();

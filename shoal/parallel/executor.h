@@ -1,11 +1,13 @@
-// executor.h -- runs a program with tensors: a loop over its operations, which decides nothing.
+// executor.h -- runs a program on tensors: a loop over its operations, without decisions of its
+// own.
 //
 //   Executor executor(plan, stages, optimizer, groups, materials);
 //   executor.begin(passes);
 //   executor.run(plan::training_program(plan), listener);
 //   executor.loss();
 //
-// Each unit is an island of autograd: nothing holds a weight between its forward and its backward pass.
+// Each unit has an autograd graph of its own, and no graph holds a weight between its forward and
+// its backward pass.
 #pragma once
 
 #include <map>
@@ -24,7 +26,7 @@
 
 namespace shoal::parallel {
 
-// Hears of every operation, on the thread that runs it: for times, and for traces.
+// A listener is called around every operation, on the thread that runs it: for timing and traces.
 class OperationListener {
  public:
   virtual ~OperationListener() = default;
@@ -38,20 +40,20 @@ struct StageTensors {
   std::vector<std::unique_ptr<UnitGroup>> groups;
 };
 
-// The ranks that operations are done among.
+// The groups that operations communicate in.
 struct StepGroups {
   comm::Group pipeline;
   comm::Group tensor;
   comm::Group data;
-  comm::Group losses;                   // ranks with other samples or stages
-  comm::Group norms;                    // ranks with other weights
-  std::optional<comm::Group> matrices;  // with muon: ranks with other parts of the same matrices
+  comm::Group losses;                   // ranks with different samples or stages
+  comm::Group norms;                    // ranks with different weights
+  std::optional<comm::Group> matrices;  // with muon: ranks with parts of the same matrices
 };
 
 class Executor {
  public:
-  // The stages are this rank's, by chunk; the optimizer is that of their groups in their order, nullptr where nothing is
-  // trained. `plan`, `stages` and `optimizer` outlive the executor.
+  // `stages` are this rank's, by chunk; `optimizer` has their groups as units, in order, and is
+  // nullptr without training. `plan`, `stages` and `optimizer` outlive the executor.
   Executor(const plan::RankPlan& plan,
            const std::vector<StageTensors>& stages,
            const std::unique_ptr<optim::Optimizer>& optimizer,
@@ -59,32 +61,34 @@ class Executor {
            const model::Materials& materials);
   ~Executor();
 
-  // Takes the micro-batches that operations are about.
+  // Sets the micro-batches that the following operations run on.
   void begin(std::span<const model::Pass> passes);
-  // Runs a program, or a part of one that follows on the part that was run before.
+  // Runs a program, or the next part of one.
   void run(std::span<const plan::Operation> operations, OperationListener* listener = nullptr);
 
-  // The losses or logits of the last unit by micro-batch; undefined on ranks that do not have it.
+  // Returns the losses or logits of the last unit by micro-batch; undefined on ranks without this
+  // unit.
   std::vector<at::Tensor> take_results() { return std::exchange(results_, {}); }
-  // The loss of all ranks, and the targets it is the mean of; after the operations that count and add up.
+  // These return the loss of all ranks and the number of targets it is the mean of, once the
+  // program has counted and summed them.
   [[nodiscard]] const at::Tensor& loss() const { return loss_; }
   [[nodiscard]] int64_t targets() const { return targets_; }
 
  private:
   using Operation = plan::Operation;
 
-  // A micro-batch in a stage, between its passes.
+  // A micro-batch in a stage, between its forward and its backward pass.
   struct InFlight {
-    at::Tensor x;                 // what the last unit gave, or the stage before
-    at::Tensor gradient;          // of it, likewise from behind
-    std::vector<at::Tensor> in;   // by unit: the beginning of its island
-    std::vector<at::Tensor> out;  // and its end
+    at::Tensor x;                 // output of the last unit or of the stage before
+    at::Tensor gradient;          // its gradient, from the unit or stage after
+    std::vector<at::Tensor> in;   // by unit: the input of its graph
+    std::vector<at::Tensor> out;  // by unit: the output of its graph
   };
   struct Transfer {
     at::Tensor tensor;
     comm::Pending pending;
   };
-  using Key = std::tuple<plan::Op, int, int>;  // chunk, micro-batch
+  using Key = std::tuple<plan::Op, int, int>;  // pass, chunk, micro-batch
 
   void step(const Operation& operation);
   void count_targets();
@@ -102,9 +106,10 @@ class Executor {
   [[nodiscard]] UnitGroup& group(const Operation& operation) const;
   [[nodiscard]] const model::Pass& pass(const Operation& operation) const;
   InFlight& in_flight(const Operation& operation);
-  // What goes from stage to stage for a micro-batch: to be filled.
+  // Returns an uninitialized tensor for the activations that go from stage to stage.
   [[nodiscard]] at::Tensor room_for(const model::Pass& pass) const;
-  // The same on both sides of a transfer, and another for others that are on their way.
+  // Returns a tag that is the same on both sides of a transfer, and differs from other transfers in
+  // flight.
   [[nodiscard]] int tag_of(const Operation& operation, int receiving_stage) const;
 
   const plan::RankPlan& plan_;

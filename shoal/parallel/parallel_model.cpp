@@ -33,7 +33,8 @@ StepGroups groups_for(const config::RunConfig& config, const Ranks& ranks) {
               muon ? std::optional(ranks.along(plan::matrix_axes(config.parallel))) : std::nullopt};
 }
 
-// Appends a holding to the ranges of its shard, in whose order holdings come; padding goes with the weight before it.
+// Appends a holding to the ranges of its shard; holdings come in shard order, and padding joins the
+// weight before it.
 void append(const Holding& holding, std::vector<optim::Range>& ranges) {
   const optim::Range own{.begin = holding.offset,
                          .end = holding.offset + holding.count,
@@ -150,12 +151,12 @@ at::Tensor ParallelModel::room_for_result(const model::Pass& pass) const {
   if (pass.targets)
     return at::empty({}, options.dtype(materials_.dtype == at::kDouble ? at::kDouble : at::kFloat));
   return at::empty(
-      {pass.tokens.size(0), pass.tokens.size(1) - pass.first_score, *plan_.config.model.vocab_size},
+      {pass.tokens.size(0), pass.tokens.size(1) - pass.first_logit, *plan_.config.model.vocab_size},
       options.dtype(materials_.dtype));
 }
 
-// Ranks of other data compute the same once more; their processors may round in another way, and what is
-// sampled from would not be the same everywhere.
+// Data-parallel ranks compute the same redundantly. Their processors may round differently, so one
+// result is broadcast: all ranks sample from the same logits.
 at::Tensor ParallelModel::forward(const model::Pass& pass) {
   executor_.begin({&pass, 1});
   executor_.run(forward_program_);

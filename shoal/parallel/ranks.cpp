@@ -8,7 +8,7 @@
 namespace shoal::parallel {
 namespace {
 
-// `auto` is this rank's GPU of its host, where there is one.
+// Device `auto` is this rank's GPU on its host, if there is one.
 c10::Device device_of(config::DeviceKind kind, const comm::World& world) {
   const bool there = at::hasCUDA();
   if (kind == config::DeviceKind::kCuda && !there)

@@ -1,10 +1,11 @@
-// ranks.h -- this rank's place in a layout: its device, and the groups it communicates with.
+// ranks.h -- this rank in a layout: its device, and the groups it communicates in.
 //
 //   Ranks ranks(world, config);
 //   ranks.along(plan::Axis::kTp).all_reduce(...);
 //
-// The one owner of a layout's groups: all of them are made at once, and then no further connections are accepted.
-// plan/sharding.h lists them. Layers and the executor borrow groups: after rebuild() they communicate through the new ones.
+// Ranks is the only owner of a layout's groups: all of them are made at once, and then no further
+// connections are accepted. plan/sharding.h lists them. Layers and the executor have handles: after
+// rebuild() these communicate through the new groups.
 #pragma once
 
 #include "shoal/comm/group.h"
@@ -18,21 +19,22 @@ namespace shoal::parallel {
 
 class Ranks {
  public:
-  // The layout of a config on all ranks of the world. UsageError when train.device is not there. Collective.
+  // Makes the layout of a config on all ranks of the world. Throws UsageError when train.device
+  // does not exist. Collective.
   Ranks(comm::World& world, const config::RunConfig& config);
-  // Each rank of the world by itself, as if it were the only one. Collective.
+  // Makes a layout of one rank for each rank of the world. Collective.
   static Ranks alone(comm::World& world, config::DeviceKind device = config::DeviceKind::kAuto);
 
   [[nodiscard]] const plan::Mesh& mesh() const { return groups_.mesh(); }
-  [[nodiscard]] int rank() const { return rank_; }  // of the mesh
+  [[nodiscard]] int rank() const { return rank_; }  // rank in the mesh
   [[nodiscard]] int size(plan::AxisSet axes) const { return mesh().size(axes); }
-  // Where this rank stands along these axes.
+  // Returns this rank's position in its group along these axes.
   [[nodiscard]] int position(plan::AxisSet axes) const { return mesh().position(rank_, axes); }
   [[nodiscard]] c10::Device device() const { return device_; }
 
   [[nodiscard]] comm::Group along(plan::AxisSet axes) const { return groups_.along(axes); }
 
-  // Connects all groups anew, behind the handles that others have of them. Nothing is in flight. Collective.
+  // Reconnects all groups, also for handles that others have. Nothing is in flight. Collective.
   void rebuild(comm::World& world) { groups_.rebuild(world); }
 
  private:

@@ -19,10 +19,10 @@ using model::RowWise;
 using model::UnitWeights;
 using model::Weight;
 
-// Heads of keys and values that come whole to several ranks.
+// Heads of keys and values that several ranks need whole.
 struct WholeHeads {
   Features heads;
-  int64_t outputs = 0;  // none: nothing is shared
+  int64_t outputs = 0;  // 0: no head is shared
 };
 
 class ColumnLinear final : public model::Linear {
@@ -73,7 +73,7 @@ class RowLinear final : public model::Linear {
   TensorRows rows_;
 };
 
-// Of elements by their place in the run, as on one rank.
+// The mask depends on an element's place in the run, so it is the same as on one rank.
 class OwnRowsDropout final : public model::Dropout {
  public:
   OwnRowsDropout(const std::string& name, double rate, uint64_t seed, TensorRows rows)
@@ -110,7 +110,7 @@ class OwnRows final : public model::RowShare {
 std::unique_ptr<model::Linear> TensorBuilder::linear(UnitWeights& unit,
                                                      const model::LinearSpec& spec) {
   if (spec.split == blueprint::Split::kNone)
-    return PlainBuilder::linear(unit, spec);  // of own rows
+    return PlainBuilder::linear(unit, spec);  // on this rank's rows
   const Weight weight = unit.named(spec.weight());
   const Weight bias = spec.bias ? unit.named(spec.bias_name()) : Weight();
   const bool again = options().recompute == config::Recompute::kSelective;

@@ -3,7 +3,7 @@
 //
 //   comm::Group tp = ranks.along(plan::Axis::kTp);
 //   TensorBuilder builder(tp, {.seed = 1});                           // on each rank
-//   model::Decoder decoder(config.model, builder);                    // the same decoder everywhere
+//   model::Decoder decoder(config.model, builder, blueprint::UnitRange::all(config.model));
 //   ...                                                               // a step: executor.h
 //   for (const auto& unit : decoder.units()) sum_partial_gradients(unit->weights(), tp);
 //
@@ -17,11 +17,11 @@
 //                    \__ reduce-scatter of rows __/
 //   y       [ rows 0..P-1, D ]        [ rows P..2P-1, D ]        + bias
 //
-// The backward pass is the mirror image. Attention is the same with heads for H. Embedding and head split
-// the vocabulary. No split has to be even: parts differ by one thing, rows are padded (tensor_rows.h). With
-// fewer key heads than ranks, ranks share a head (tensor_keys.h).
+// The backward pass is the mirror image. Attention is the same with heads instead of H. Embedding
+// and head split the vocabulary. No split has to be even: parts differ by at most one, and rows are
+// padded (tensor_rows.h). With fewer key heads than ranks, ranks share a head (tensor_keys.h).
 //
-// Of weights that are split, the parts of all ranks make up the logical tensor. The others are on every rank, with a
+// A split weight is the parts of all ranks together. Every other weight is on every rank, with a
 // gradient of this rank's rows only (tensor_gradients.h).
 #pragma once
 

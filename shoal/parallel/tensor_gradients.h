@@ -1,8 +1,8 @@
-// tensor_gradients.h -- the rest of the gradients of tensor-parallel ranks.
+// tensor_gradients.h -- sums the partial gradients of tensor-parallel ranks.
 //
-// A weight without parts is on every rank, which has the gradient of its own rows or heads only: norms,
-// biases behind a sum over ranks, learned positions. Their gradients are added up before the update. What
-// has parts is complete: no element of it is on two ranks.
+// An unsplit weight is on every rank, and each rank has the gradient of its own rows or heads only:
+// norms, biases after a sum over ranks, learned positions. Their gradients are summed before the
+// update. The gradient of a split weight is complete: no element of it is on two ranks.
 #pragma once
 
 #include "shoal/comm/group.h"
@@ -10,7 +10,7 @@
 
 namespace shoal::parallel {
 
-// Once a step, when the gradients are closed. One communication.
+// Called once a step for each unit, when its gradients are closed. Makes one call.
 void sum_partial_gradients(model::UnitWeights& unit, comm::Group& tp);
 
 }  // namespace shoal::parallel

@@ -10,7 +10,7 @@
 namespace shoal::parallel {
 namespace {
 
-// What ranks send each other is padded to the largest share, as rows x outputs x features.
+// Tensors that ranks exchange are padded to the largest share, as rows x outputs x features.
 class HeadExchange {
  public:
   HeadExchange(const blueprint::Features& heads, int64_t outputs, comm::Group group)
@@ -19,10 +19,10 @@ class HeadExchange {
         group_(std::move(group)),
         width_(blueprint::largest_share(heads.size(), group_.size())) {}
 
-  // Of each output, this rank's share of its features.
+  // Returns how many features of each output this rank has.
   [[nodiscard]] int64_t share() const { return share_of(group_.rank()); }
 
-  // From rows x outputs * share to rows x outputs * head.
+  // Gathers rows x outputs * share to rows x outputs * head.
   at::Tensor gather(const at::Tensor& shares) {
     const int64_t rows = shares.size(0);
     const at::Tensor sent = at::zeros({rows, outputs_, width_}, shares.options());
@@ -35,7 +35,8 @@ class HeadExchange {
     return at::cat(pieces, 2).view({rows, outputs_ * heads_.width});
   }
 
-  // Back: from the gradients of the head that ranks have in common to that of this rank's share.
+  // The backward of gather(): reduce-scatters the gradients of a shared head to that of this rank's
+  // share.
   at::Tensor scatter(const at::Tensor& dheads) {
     const int64_t rows = dheads.size(0);
     const at::Tensor by_output = dheads.reshape({rows, outputs_, heads_.width});
@@ -55,7 +56,8 @@ class HeadExchange {
     return blueprint::share_of(heads_.size(), {.ranks = group_.size(), .rank = rank}).count;
   }
 
-  // The ranks that need this rank's head are those that have its features, because heads divide ranks.
+  // The ranks that need this rank's head are those that have its features, because the number of
+  // heads divides the number of ranks.
   [[nodiscard]] int ranks_of_head() const { return static_cast<int>(group_.size() / heads_.count); }
   [[nodiscard]] int first_rank() const { return group_.rank() / ranks_of_head() * ranks_of_head(); }
 

@@ -19,7 +19,7 @@ RowWise::Result result_of(const RowWise* before, const at::Tensor& x) {
   return before != nullptr ? before->forward(x) : RowWise::Result{x};
 }
 
-// The product as this rank's term of a sum over ranks.
+// Computes the product as this rank's term of a sum over ranks.
 Arriving summed_product(const at::Tensor& left,
                         const at::Tensor& right,
                         Padding padding,

@@ -1,4 +1,4 @@
-// tensor_linear.h -- matrix products that ranks share.
+// tensor_linear.h -- column-parallel and row-parallel matrix products.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,8 +9,8 @@
 
 namespace shoal::parallel {
 
-// From this rank's rows to this rank's outputs of all `count` rows. Keeps its own rows of x alone: the
-// backward pass gathers the others again, and `before` (nullptr: none) is computed again.
+// Gathers the rows and returns this rank's outputs for all `count` rows. Keeps only its own rows of
+// x: the backward pass gathers the others again, and computes `before` again (nullptr: none).
 at::Tensor column_product(const model::RowWise* before,
                           const at::Tensor& x,
                           int64_t count,
@@ -18,7 +18,8 @@ at::Tensor column_product(const model::RowWise* before,
                           model::Weight bias,
                           const TensorRows& rows);
 
-// From this rank's inputs of all rows to this rank's rows of the sum. Keeps x.
+// Takes this rank's inputs of all rows, reduce-scatters the products and returns this rank's rows
+// of the sum. Keeps x.
 at::Tensor row_product(const model::RowWise* before,
                        const at::Tensor& x,
                        model::Weight weight,

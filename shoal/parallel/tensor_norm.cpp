@@ -18,7 +18,7 @@ class SplitRmsNorm final : public model::RowWise {
     return {(wide * scale).to(x.scalar_type()).mul_(weight_.value()), {scale}};
   }
 
-  // As on one rank (norm.cpp), with means over all ranks.
+  // The formula is that of one rank (norm.cpp), with means over all ranks.
   [[nodiscard]] at::Tensor backward(const at::Tensor& x,
                                     const std::vector<at::Tensor>& kept,
                                     const at::Tensor& gradient) const override {

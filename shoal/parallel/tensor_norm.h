@@ -1,4 +1,4 @@
-// tensor_norm.h -- an RMS norm over features of which each rank has some.
+// tensor_norm.h -- an RMS norm over features that are split over ranks.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace shoal::parallel {
 
-// `width`: of all ranks together. Every rank has the same rows.
+// `width` counts the features of all ranks. Every rank has the same rows.
 std::unique_ptr<model::RowWise> split_rms_norm(model::Weight weight,
                                                int64_t width,
                                                double epsilon,

@@ -1,13 +1,13 @@
-// tensor_rows.h -- the rows of a batch, spread over the ranks of a group, and how they come together.
+// tensor_rows.h -- gathers and sums the rows of a batch, which are split over the ranks of a group.
 //
 //   TensorRows rows(group);
 //   Arriving all = rows.gather(x, count, "input of blocks.3.mlp.up");    // from P x n to count x n
 //   ...                                                                  // overlap
 //   product(all.wait())
 //
-// Rank r has rows [r * P, (r + 1) * P) of `count`, where P = ceil(count / ranks). Rows behind the last
-// are padding. They hold copies of the last row, so that nothing a layer makes of them is stranger than
-// what it makes of a row of the batch, and their gradient is zero, so that it never matters.
+// Rank r has rows [r * P, (r + 1) * P) of `count`, where P = ceil(count / ranks). Rows after the
+// last one are padding. They hold copies of the last row, so that layers compute ordinary values
+// from them, and their gradient is zero, so that these values never matter.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@
 
 namespace shoal::parallel {
 
-// A tensor that others still send to.
+// A tensor that is still arriving from other ranks.
 class Arriving {
  public:
   Arriving(at::Tensor tensor, comm::Pending pending)
@@ -46,14 +46,15 @@ class TensorRows {
   [[nodiscard]] int64_t per_rank(int64_t count) const;
   [[nodiscard]] int64_t first(int64_t count) const { return group_.rank() * per_rank(count); }
 
-  // This rank's part of a tensor that every rank has whole, one row for each of the batch.
+  // Returns this rank's rows of a tensor that every rank has whole, with one row for each of the
+  // batch.
   [[nodiscard]] at::Tensor own(const at::Tensor& all) const;
 
-  // All rows of all ranks, without padding.
+  // Returns all rows of all ranks, without padding.
   Arriving gather(const at::Tensor& own, int64_t count, const std::string& what);
 
-  // Memory for all rows, of which sum() adds up what the ranks have written: this rank's rows of the
-  // sum arrive. The first `count` of its rows are to be written.
+  // room() returns memory for all rows, whose first `count` rows the caller writes. sum()
+  // reduce-scatters it: this rank's rows of the sum arrive.
   [[nodiscard]] at::Tensor room(int64_t count,
                                 int64_t columns,
                                 const at::TensorOptions& options) const;

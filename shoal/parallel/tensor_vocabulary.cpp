@@ -19,8 +19,8 @@ using model::Weight;
 
 // Tokens as rows of this rank's matrix.
 struct Located {
-  at::Tensor rows;    // any row, where the token is another rank's
-  at::Tensor others;  // true there
+  at::Tensor rows;    // an arbitrary row where the token is on another rank
+  at::Tensor others;  // true where the token is on another rank
 };
 
 Located located(const at::Tensor& tokens, const Weight& weight) {
@@ -60,14 +60,14 @@ class VocabularyEmbedding final : public model::Embedding {
   TensorRows rows_;
 };
 
-// A vector over rows for each number that ranks have to agree on.
+// The numbers that ranks have to agree on, as vectors over rows.
 struct RowStatistics {
   at::Tensor largest;
-  at::Tensor sums;    // of exponentials, relative to the largest
-  at::Tensor chosen;  // the target's score, relative to the largest
+  at::Tensor sums;    // sum of exponentials, relative to the largest
+  at::Tensor chosen;  // the target's logit, relative to the largest
 };
 
-// The cross-entropy of rows whose scores are spread over ranks, each of which calls it with its own.
+// The cross-entropy of rows whose logits are split over ranks; each rank calls it with its own.
 class SplitCrossEntropy {
  public:
   SplitCrossEntropy(Weight weight, comm::Group group) : weight_(weight), group_(std::move(group)) {}
@@ -100,7 +100,7 @@ class SplitCrossEntropy {
     return found;
   }
 
-  // Of all ranks, from those of each.
+  // Returns the statistics over all ranks, from those of each rank.
   RowStatistics agreed(const RowStatistics& own) {
     RowStatistics all = {.largest = own.largest.clone()};
     group_.all_reduce(all.largest, comm::Reduce::kMax, "largest scores").wait();
@@ -127,7 +127,8 @@ class SplitCrossEntropy {
     });
   }
 
-  // Calls with a wide copy of some rows, these rows, and the number of the first.
+  // Calls `function` with a copy of some rows in a wider type, these rows, and the index of the
+  // first.
   template <class Function>
   static void by_pieces(const at::Tensor& scores, const Function& function) {
     const int64_t step = model::rows_in_cache(scores);
@@ -153,7 +154,7 @@ class VocabularyHead final : public model::Head {
     const at::NoGradGuard no_grad;
     at::Tensor all = rows_.gather(x, pass.tokens.numel(), "input of the head").wait();
     all = all.view({pass.tokens.size(0), pass.tokens.size(1), all.size(1)});
-    all = all.narrow(1, pass.first_score, all.size(1) - pass.first_score);
+    all = all.narrow(1, pass.first_logit, all.size(1) - pass.first_logit);
     const at::Tensor own = at::mm(all.reshape({-1, all.size(2)}), weight_.value().t());
     return of_all_ranks(own).view({all.size(0), all.size(1), weight_.spec().shape[0]});
   }
@@ -175,7 +176,7 @@ class VocabularyHead final : public model::Head {
   }
 
  private:
-  // From rows x this rank's classes to rows x classes.
+  // Gathers rows x this rank's classes to rows x classes.
   at::Tensor of_all_ranks(const at::Tensor& own) {
     const int64_t classes = weight_.spec().shape[0];
     comm::Group& group = rows_.group();

@@ -1,8 +1,8 @@
-// tensor_vocabulary.h -- the embedding's and the head's matrix, of which each rank has some rows.
+// tensor_vocabulary.h -- embedding and head with the vocabulary split over ranks.
 //
-// A rank looks up the tokens it has and gives zeros for others: the sum over ranks is the embedding. Of
-// the scores a rank computes those of its own tokens. The cross-entropy needs three numbers of a row
-// from all ranks: the largest score, the sum of exponentials and the target's score.
+// A rank looks up its own tokens and returns zeros for others: the sum over ranks is the embedding.
+// A rank computes the logits of its own tokens. The cross-entropy needs three numbers of a row from
+// all ranks: the largest logit, the sum of exponentials and the target's logit.
 #pragma once
 
 #include <memory>
@@ -12,11 +12,11 @@
 
 namespace shoal::parallel {
 
-// `weight` has one part: a range of rows, the same as share_of() the vocabulary gives.
+// `weight` has one part: the range of rows that share_of() returns for the vocabulary.
 std::unique_ptr<model::Embedding> vocabulary_embedding(model::Weight weight,
                                                        const TensorRows& rows);
 
-// Its scores have no gradient, its loss has. `rows_at_once`: as in head_loss.h.
+// Its loss has a gradient, its logits have none. `rows_at_once` is that of head_loss.h.
 std::unique_ptr<model::Head> vocabulary_head(model::Weight weight,
                                              int64_t rows_at_once,
                                              const TensorRows& rows);

@@ -49,7 +49,7 @@ UnitGroup::~UnitGroup() {
     gathering_.wait();
     reduction_.wait();
     replication_.wait();
-  } catch (const std::exception&) {  // a peer is gone: whoever waits next will say so
+  } catch (const std::exception&) {  // a peer is lost: the next wait reports it
   }
 }
 

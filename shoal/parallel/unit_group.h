@@ -1,16 +1,18 @@
-// unit_group.h -- the weights and gradients of some units, divided among data-parallel ranks.
+// unit_group.h -- the weights and gradients of a group of units, sharded over data-parallel ranks.
 //
-// All weights of the group lie in one flat tensor, cut into as many equal shards as there are ranks:
+// All weights of the group lie in one flat tensor, cut into as many equal shards as there are
+// ranks:
 //
 //     rank 0        rank 1        rank 2
 //   [ a a a a b | b b c c c c | c d d d 0 ]      0: padding, so that all shards are equal
 //
-// Between steps a rank has its shard, and the optimizer's state of it, and nothing else. Each method below is an operation of a
-// step's program (plan/program.h), which says what is gathered, released and reduced when. Everything that people call DDP,
-// ZeRO-1, 2, 3, FSDP and HSDP is a program of these.
+// Between steps a rank has its shard, with its gradient and optimizer state, and whole weights only
+// where the plan keeps them. Each method below is an operation of a step's program
+// (plan/program.h), which says when to gather, release and reduce. DDP, ZeRO-1, 2, 3, FSDP and HSDP
+// are programs of these operations.
 //
-// Ranks of `shards` hold different shards of one copy; ranks of `replicas` hold the same shard of other
-// copies, whose gradients are added up once a step.
+// Ranks of `shards` hold different shards of one replica; ranks of `replicas` hold the same shard
+// of different replicas, whose gradients are summed once a step.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +32,7 @@ struct DataRanks {
 
 class UnitGroup {
  public:
-  // Where the plan keeps weights whole the shard is a view of them.
+  // The shard is a view of the whole weights where the plan keeps them whole.
   UnitGroup(std::vector<model::UnitWeights*> units,
             const plan::GroupPlan& plan,
             const DataRanks& ranks,
@@ -48,9 +50,9 @@ class UnitGroup {
 
   // ---- gradients ----
   void open_gradients();
-  // What nobody has written is zero from here on. As often as one likes.
+  // Zeroes gradients that were not written. May be called repeatedly.
   void close_gradients();
-  // `adds`: to what earlier micro-batches left.
+  // `adds` accumulates to the gradients of earlier micro-batches.
   void start_reduce(bool adds);
   void await_reduce();
   void start_replicas();
@@ -59,7 +61,7 @@ class UnitGroup {
   // ---- between steps ----
   [[nodiscard]] const at::Tensor& shard() const { return shard_; }
   [[nodiscard]] const at::Tensor& shard_gradient() const { return shard_gradient_; }
-  // No gather is under way any more: the shard may be written.
+  // Waits for a gather in flight: the shard may be written afterwards.
   void settle();
 
  private:
@@ -70,15 +72,15 @@ class UnitGroup {
   std::string name_;
   std::vector<model::UnitWeights*> units_;
   DataRanks ranks_;
-  int64_t elements_;  // of a shard
+  int64_t elements_;  // elements of a shard
 
   at::Tensor shard_;
-  at::Tensor whole_;  // there, or on its way
+  at::Tensor whole_;  // whole weights, complete or arriving
   comm::Pending gathering_;
 
   at::Tensor whole_gradient_;
   at::Tensor shard_gradient_;
-  at::Tensor arriving_;  // a shard that is added to what earlier micro-batches left
+  at::Tensor arriving_;  // a shard that is accumulated to earlier micro-batches
   comm::Pending reduction_;
   comm::Pending replication_;
 };

@@ -16,10 +16,9 @@ using plan::MatrixRound;
 using plan::WholeMatrix;
 using Transfer = comm::Group::Transfer;
 
-constexpr int kTag = 0;  // of two ranks, each sends the other one part in a round
+constexpr int kTag = 0;  // two ranks send each other at most one part in a round
 
-// The matrix that this rank makes whole in a round: what each tensor-parallel place has of it, as the ranks of that
-// place have divided it.
+// The matrix that this rank assembles in a round, from the tensor-parallel parts and their shards.
 class Assembled {
  public:
   Assembled(const WholeMatrix& matrix, const at::TensorOptions& options) : matrix_(matrix) {
@@ -58,18 +57,18 @@ class Assembled {
   std::vector<at::Tensor> places_;
 };
 
-// A part of a matrix where this rank holds it, and where this rank makes the matrix whole: either, or both.
+// A part of a matrix that this rank holds, or that this rank assembles, or both.
 struct Way {
   at::Tensor held;
   at::Tensor assembled;
-  int peer = 0;  // who has the other
+  int peer = 0;  // the other rank
 };
 
 void copy_along(const Way& way, bool there) {
   there ? way.assembled.copy_(way.held) : way.held.copy_(way.assembled);
 }
 
-// All parts there, or back.
+// Sends all parts to the ranks that orthogonalize, or back.
 void move(comm::Group& ranks, const std::vector<Way>& ways, bool there, const char* what) {
   std::vector<Transfer> transfers;
   for (const Way& way : ways) {

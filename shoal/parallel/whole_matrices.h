@@ -1,6 +1,6 @@
-// whole_matrices.h -- parts of matrices from the ranks that hold them to those that orthogonalize them, and back.
+// whole_matrices.h -- sends parts of matrices to the ranks that orthogonalize them, and back.
 //
-// plan/whole_matrices.h decides who does what. In a round:
+// plan/whole_matrices.h assigns matrices to ranks. In a round:
 //
 //   all       send their parts to the rank that has the matrix in this round; receive those of their own
 //   each      puts the parts of its matrix together, orthogonalizes it, and cuts it again
@@ -13,7 +13,7 @@
 
 namespace shoal::parallel {
 
-// Runs one of the plan's rounds. `ranks` are those along plan::matrix_axes(). Collective.
+// Runs one of the plan's rounds. `ranks` is the group along plan::matrix_axes(). Collective.
 void exchange_matrices(comm::Group& ranks,
                        const plan::RankPlan& plan,
                        size_t round,

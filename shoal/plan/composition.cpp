@@ -93,7 +93,7 @@ void check_stages(const RunConfig& config, Problems& found) {
   }
 }
 
-// The schedule itself, when everything it is made of is right.
+// Checks the schedule itself, once everything it is made from is valid.
 void check_order(const RunConfig& config, int64_t data_ranks, Problems& found) {
   const ParallelConfig& parallel = config.parallel;
   if (parallel.pp == 1) return;

@@ -3,9 +3,9 @@
 //   const std::vector<config::Problem> problems = why_not(config, /*ranks=*/8);
 //   if (!problems.empty()) throw UsageError(config::report("this layout cannot be run", problems));
 //
-// config/check.h compares values with each other and with the ranks there are; this knows what the
-// engine can do with them. Everything that would stop a run after its ranks have met is found here,
-// before anybody connects anywhere. A schedule's file is read.
+// config/check.h compares values with each other and with the number of ranks; this file knows what
+// the engine can do with them. Every layout problem that would stop a run after rendezvous is found
+// here, before any rank connects. A schedule file is read.
 #pragma once
 
 #include <vector>
@@ -15,10 +15,11 @@
 
 namespace shoal::plan {
 
-// All reasons at once, each with a way out; none: the layout can be run. config::check() has passed.
+// Returns all problems at once, each with a hint; empty when the layout can be run. config::check()
+// has passed before.
 std::vector<config::Problem> why_not(const config::RunConfig& config, int ranks);
 
-// What commands call: UsageError with all of them.
+// Commands call this: throws UsageError with all problems.
 void require_layout(const config::RunConfig& config, int ranks);
 
 }  // namespace shoal::plan

@@ -5,7 +5,7 @@
 namespace shoal::plan {
 namespace {
 
-// A range of every group's shard.
+// Returns the holdings in a range of every group's shard.
 template <class Range>
 std::vector<Holding> holdings_in(const RankPlan& plan, const Range& range) {
   std::vector<Holding> holdings;

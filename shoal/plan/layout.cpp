@@ -31,7 +31,7 @@ int64_t passes_of_step(int64_t batch, int64_t ranks, std::optional<int64_t> micr
 }
 
 Schedule schedule_of(const config::ParallelConfig& parallel, const PipelineShape& shape) {
-  // One rank alone goes back after every forward pass.
+  // One rank alone runs backward after every forward pass.
   if (shape.ranks == 1) return one_f_one_b(shape);
   switch (parallel.schedule) {
     case config::ScheduleKind::kGpipe:

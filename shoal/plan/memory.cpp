@@ -5,13 +5,13 @@ namespace {
 
 using blueprint::UnitActivations;
 
-// What there is beside the state, and the most of it.
+// The memory beside the state, and its peak.
 class Tide {
  public:
   void weights(int64_t bytes) { rise(now_.whole_weights, bytes); }
   void gradients(int64_t bytes) { rise(now_.whole_gradients, bytes); }
   void activations(int64_t bytes) { rise(now_.activations, bytes); }
-  // There and gone.
+  // Allocated and freed at once.
   void for_a_moment(int64_t bytes) {
     activations(bytes);
     activations(-bytes);
@@ -29,7 +29,7 @@ class Tide {
   Memory highest_;
 };
 
-// Walks a program with numbers.
+// Follows a program's memory through its operations.
 class Walk {
  public:
   explicit Walk(const RankPlan& plan) : plan_(plan) {}
@@ -43,7 +43,7 @@ class Walk {
         return tide_.weights(-whole_weights(operation));
       case OpKind::kReceive:
         return tide_.activations(sent);
-      case OpKind::kSend:  // activations are there anyway, for the backward pass
+      case OpKind::kSend:  // activations are kept for backward anyway
         return tide_.activations(operation.pass == Op::kBackward ? sent : 0);
       case OpKind::kAwaitSend:
         return tide_.activations(operation.pass == Op::kBackward ? -sent : 0);
@@ -81,7 +81,8 @@ class Walk {
     const StagePlan& stage = plan_.stage(operation.chunk);
     const int64_t received = plan_.activation_bytes(operation.micro_batch);
     const bool last = static_cast<size_t>(operation.index) + 1 == stage.units.size();
-    // The gradient of the output, which another stage has sent, is counted below as every unit's.
+    // The gradient of the output, which another stage has sent, is counted below, as for every
+    // unit.
     if (last && !stage.range.head) tide_.activations(-received);
     const UnitActivations unit = activations_of(operation);
     tide_.for_a_moment(unit.output + unit.backward);
@@ -105,12 +106,12 @@ class Walk {
   [[nodiscard]] int64_t whole_weights(const Operation& operation) const {
     return group_at(plan_, operation).whole * plan_.bytes.compute;
   }
-  // One rank alone computes them where the optimizer reads them.
+  // One rank alone writes gradients where the optimizer reads them.
   [[nodiscard]] int64_t whole_gradients(const Operation& operation) const {
     const bool divided = plan_.ranks(plan_.shards) > 1;
     return divided ? group_at(plan_, operation).whole * plan_.bytes.gradient : 0;
   }
-  // A shard that is added to what earlier micro-batches left.
+  // A shard that is accumulated to earlier micro-batches.
   [[nodiscard]] int64_t arriving(const Operation& operation) const {
     return operation.adds ? group_at(plan_, operation).shard * plan_.bytes.gradient : 0;
   }

@@ -1,11 +1,13 @@
-// memory.h -- how many bytes of tensors one rank of a layout has at most during a step, counted without running it.
+// memory.h -- the most bytes of tensors that one rank of a layout has during a step, counted
+// without running it.
 //
 //   const Memory memory = memory_of_step(config, mesh_of(config.parallel, 4), /*rank=*/0);
 //   memory.state(), memory.peak()
 //
-// Between steps a rank holds weights, gradients and the optimizer's state of its shards. In a step whole units
-// come and go, and activations. Their sum is followed through the operations of the step's program. What the engine, its
-// allocator and communicators take for themselves is not counted.
+// Between steps a rank holds weights, gradients and the optimizer state of its shards. During a
+// step, gathered units and activations come and go; their sum is followed through the operations of
+// the step's program. Memory that libtorch, its allocator and communicators take for themselves is
+// not counted.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +18,17 @@
 
 namespace shoal::plan {
 
-// Bytes.
+// Sizes in bytes.
 struct Memory {
-  // Always.
-  int64_t weights = 0;    // in the precision of the computation: a shard, or all
+  // Held all the time.
+  int64_t weights = 0;    // in compute precision: a shard, or all
   int64_t gradients = 0;  // a shard, or all
   int64_t masters = 0;    // fp32 weights beside those of half precision
-  int64_t optimizer = 0;  // means, and means of squares
-  // When most is there.
-  int64_t whole_weights = 0;    // gathered
-  int64_t whole_gradients = 0;  // to be reduced, or arriving
-  int64_t activations = 0;      // kept, and for the moment
+  int64_t optimizer = 0;  // the moments
+  // Held at the peak.
+  int64_t whole_weights = 0;    // gathered weights
+  int64_t whole_gradients = 0;  // before a reduction, or arriving from one
+  int64_t activations = 0;      // kept for backward, and temporary
 
   [[nodiscard]] int64_t state() const { return weights + gradients + masters + optimizer; }
   [[nodiscard]] int64_t peak() const {
@@ -34,10 +36,11 @@ struct Memory {
   }
 };
 
-// Of the program of a training step.
+// Returns the memory of one rank that runs the program of a training step.
 Memory memory_of(const RankPlan& plan, const Program& program);
 
-// `config` is checked for the ranks of the mesh, and model.vocab_size is given.
+// Returns the memory of a training step. `config` has been checked for the ranks of the mesh, and
+// model.vocab_size is set.
 Memory memory_of_step(const config::RunConfig& config, const Mesh& mesh, int rank);
 
 }  // namespace shoal::plan

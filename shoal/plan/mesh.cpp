@@ -132,7 +132,7 @@ int Mesh::lowest_rank(int group, AxisSet axes) const {
 std::vector<int> Mesh::peers(int rank, AxisSet axes) const {
   std::vector<int> result = {lowest_rank(group_index(rank, axes), axes)};
   result.reserve(static_cast<size_t>(size(axes)));
-  // Each axis, outermost first, multiplies the list: every rank so far is followed by its row along
+  // Each axis, outermost first, multiplies the list: every rank so far is replaced by its row along
   // it.
   for (size_t i = 0; i < dimensions_.size(); ++i) {
     if (!axes.contains(dimensions_[i].axis)) continue;

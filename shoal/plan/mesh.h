@@ -1,17 +1,18 @@
-// mesh.h -- where each rank sits in a run, and which ranks it talks to.
+// mesh.h -- each rank's coordinate in a run, and the ranks it communicates with.
 //
 // A run is a grid of ranks. Every parallel strategy is one named axis of that grid, and a rank's
 // coordinate along the axis says which replica, shard or stage it holds. Axes are listed outermost
-// first: neighbours on the last axis have adjacent rank numbers, so the chattiest axis goes last.
+// first: neighbours on the last axis have adjacent rank numbers, so the axis that communicates most
+// goes last.
 //
 //   const Mesh mesh({{Axis::kPp, 2}, {Axis::kDpShard, 2}, {Axis::kTp, 2}});
 //   mesh.coordinate(5)                       // {1, 0, 1}
 //   mesh.peers(5, Axis::kDpShard)            // {5, 7}
 //   mesh.peers(5, {Axis::kPp, Axis::kTp})    // {0, 1, 4, 5}: a product of axes is one group too
 //
-// An axis that is not listed has size 1: every rank is alone on it. Pure arithmetic: no sockets, no
-// torch, no globals; comm/mesh_groups.h turns peers into communicators. Immutable; share freely
-// between threads.
+// An axis that is not listed has size 1: every rank is alone on it. A mesh is pure arithmetic: no
+// sockets, no torch, no globals; comm/mesh_groups.h turns peers into communicators. It is
+// immutable: threads may share it.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +25,8 @@
 namespace shoal::plan {
 
 enum class Axis : uint8_t {
-  kDpReplicate,  // whole copies of the model, fed different samples
-  kDpShard,      // data-parallel ranks that share one copy's state
+  kDpReplicate,  // replicas of the model, with different samples
+  kDpShard,      // data-parallel ranks that shard one replica's state
   kCp,           // ranks that split the tokens of a sample
   kPp,           // stages that split the layers
   kTp,           // ranks that split every matrix
@@ -77,7 +78,7 @@ class Mesh {
   [[nodiscard]] int num_ranks() const { return num_ranks_; }
   [[nodiscard]] const std::vector<Dimension>& dimensions() const { return dimensions_; }
   [[nodiscard]] int size(AxisSet axes) const;  // ranks in one group along these axes
-  // Those of the axes along which there is somebody else.
+  // Returns those of the axes whose size is above 1.
   [[nodiscard]] AxisSet crowded(AxisSet axes) const;
 
   // A coordinate has one entry per dimension, in the order they were listed.
@@ -85,10 +86,10 @@ class Mesh {
   [[nodiscard]] int rank_at(const std::vector<int>& coordinate) const;
   [[nodiscard]] int coordinate(int rank, Axis axis) const;
 
-  // The ranks that differ from `rank` only along these axes, itself included, ascending.
+  // Returns the ranks that differ from `rank` only along these axes, itself included, ascending.
   [[nodiscard]] std::vector<int> peers(int rank, AxisSet axes) const;
 
-  // Where `rank` stands in peers(rank, axes).
+  // Returns the index of `rank` in peers(rank, axes).
   [[nodiscard]] int position(int rank, AxisSet axes) const;
 
   // The groups along these axes partition the ranks; they are numbered by their lowest rank.
@@ -99,8 +100,8 @@ class Mesh {
   [[nodiscard]] std::string describe() const;  // "pp 2 x dp_shard 2 x tp 2 = 8 ranks"
 
  private:
-  // Row-major index of the rank's coordinate, counted over the dimensions inside (or outside) the
-  // set.
+  // Returns the row-major index of the rank's coordinate, over the dimensions inside (or outside)
+  // the set.
   [[nodiscard]] int index_within(int rank, AxisSet axes, bool inside) const;
 
   std::vector<Dimension> dimensions_;

@@ -1,10 +1,10 @@
-// nodes.h -- which node each rank runs on, and which groups of a mesh cross node borders.
+// nodes.h -- the node that each rank runs on, and the groups of a mesh that span several nodes.
 //
 //   const Nodes nodes = Nodes::uniform(/*num_ranks=*/16, /*ranks_per_node=*/8);
 //   require_inside_nodes(mesh, Axis::kTp, nodes);     // UsageError if a tp group leaves its node
 //
 // Ranks are numbered node by node, as every launcher does by default; nodes may hold unequal
-// numbers. Pure arithmetic. Immutable; share freely between threads.
+// numbers. Everything is pure arithmetic. Nodes is immutable: threads may share it.
 #pragma once
 
 #include <optional>
@@ -17,10 +17,10 @@ namespace shoal::plan {
 
 class Nodes {
  public:
-  // ranks_on_node[i] ranks run on node i.
+  // Node i has ranks_on_node[i] ranks.
   explicit Nodes(const std::vector<int>& ranks_on_node);
 
-  // Full nodes; the last one may be partly used.
+  // Returns full nodes, of which the last may be partly used.
   static Nodes uniform(int num_ranks, int ranks_per_node);
 
   [[nodiscard]] int num_ranks() const { return first_rank_.back(); }
@@ -29,18 +29,18 @@ class Nodes {
   [[nodiscard]] int ranks_on(int node) const;
 
  private:
-  std::vector<int> first_rank_;  // of each node, then the number of ranks
+  std::vector<int> first_rank_;  // first rank of each node, then the number of ranks
 };
 
-// Two ranks of one group that run on different nodes: the first such pair, or nothing.
+// Returns the first two ranks of one group that run on different nodes, or nullopt.
 std::optional<std::pair<int, int>> crossing_pair(const Mesh& mesh,
                                                  AxisSet axes,
                                                  const Nodes& nodes);
 
-// The most nodes any group along these axes touches: 1 means that it never leaves a node.
+// Returns the most nodes that a group along these axes spans; 1 when every group is inside a node.
 int max_nodes_per_group(const Mesh& mesh, AxisSet axes, const Nodes& nodes);
 
-// Throws UsageError naming the first two ranks that would talk across nodes.
+// Throws UsageError that names the first two ranks of a group on different nodes.
 void require_inside_nodes(const Mesh& mesh, AxisSet axes, const Nodes& nodes);
 
 }  // namespace shoal::plan

@@ -1,5 +1,6 @@
-// passes.h -- the passes that make a program. Each takes a list and gives one with something more in it; none looks at what
-// another one is for. A strategy is a pass, or a choice of one.
+// passes.h -- the passes that build a program. Each takes a list of operations and returns one with
+// more in it, without knowing what the other passes are for. A strategy is a pass, or an option of
+// one.
 #pragma once
 
 #include <span>
@@ -8,37 +9,42 @@
 
 namespace shoal::plan {
 
-// Lays out the units of each action of a schedule: forward from the first, backward from the last.
+// Lists the units of each action of a schedule: forward from the first, backward from the last.
 Program with_units(const RankPlan& plan, std::span<const Action> actions);
 
-// Hands activations and their gradients from stage to stage, each rank in one order of all transfers. A receive is posted before
-// the action in front of it, where that order allows; a send follows its action, and is awaited once something has come from the
-// same neighbour that was made after the neighbour had it.
+// Adds sends and receives of activations and their gradients between stages, on each rank in one
+// global order of transfers. A receive is posted one action ahead, where that order allows; a send
+// follows its action, and is awaited once something has arrived that its receiver computed after
+// having received it.
 Program with_transfers(const RankPlan& plan, const Program& program);
 
-// The same without anything in flight: for forward passes, which follow each other.
+// Adds transfers that are awaited at once: for forward-only programs.
 Program with_transfers_at_once(const RankPlan& plan, const Program& program);
 
-// Lets blocks keep their input alone and run forward again before their backward pass, where the config asks for it.
+// Adds activation checkpointing: blocks keep only their input and run forward again before their
+// backward pass, where the config asks for it.
 Program with_recomputation(const RankPlan& plan, const Program& program);
 
-// Gathers a group of units before its first use in an action, and releases it behind the last one, as its policy has it.
+// Gathers a group of units before its first use in an action, and releases it after the last one,
+// as its ShardingPolicy says.
 Program with_gathers(const RankPlan& plan, const Program& program);
 
-// Moves gathers ahead: to where the group that is used so many groups before becomes whole.
+// Moves each gather ahead, to the first use of the group that is parallel.prefetch groups earlier
+// in the action.
 Program with_prefetch(const RankPlan& plan, const Program& program);
 
-// Opens whole gradients, reduces them behind the backward pass of their group, and awaits a reduction when the next one of the
-// stage begins, or its group is opened again.
+// Opens whole gradients, reduces them after the backward pass of their group, and awaits a
+// reduction when the next one of the stage begins, or when its group is opened again.
 Program with_reductions(const RankPlan& plan, const Program& program);
 
-// Counts targets in front, and adds up the loss behind.
+// Counts the targets at the beginning, and sums the loss at the end.
 Program with_loss(const Program& program);
 
-// Takes the norm of all gradients, updates, and gathers what stays whole.
+// Adds the norm of all gradients, the optimizer's update, and the gathers of weights that stay
+// whole.
 Program with_update(const RankPlan& plan, const Program& program);
 
-// Drops what is done among several, where there is one.
+// Drops operations among several ranks where the group has one rank, and those without elements.
 Program without_lone_groups(const RankPlan& plan, const Program& program);
 
 }  // namespace shoal::plan

@@ -12,8 +12,8 @@
 //                 transfers of a rank run in order, sends wait for their receives, and messages have no tags (NCCL). Ranks of a
 //                 group make the same calls of the same sizes in the same order.
 //
-// So there is no deadlock, no message for another, no sum that is missing or taken twice. A program that passes computes what every
-// other one of the same plan does that passes, up to the order of additions.
+// So there is no deadlock, no message that reaches the wrong receive, no sum that is missing or
+// taken twice. All programs of one plan that pass compute the same, up to the order of additions.
 #pragma once
 
 #include <span>
@@ -30,20 +30,22 @@ struct CheckedRank {
   const Program* program = nullptr;
 };
 
-// Lifetime and completeness of one rank's training step. Stops at the first problem of each kind.
+// Checks lifetime and completeness of one rank's training step. Stops at the first problem of each
+// kind.
 std::vector<config::Problem> check_rank(const CheckedRank& rank);
 
-// That transfers of the ranks of a pipeline meet, by their place in it.
+// Checks that the transfers of a pipeline meet; `pipeline` has its ranks in order.
 std::vector<config::Problem> check_transfers(std::span<const CheckedRank> pipeline);
 
-// That ranks which differ along data-parallel and tensor-parallel axes alone do the same: `other` and `first` are of one stage.
+// Checks that two ranks of one stage, which differ along data-parallel and tensor-parallel axes
+// alone, make the same calls.
 std::vector<config::Problem> check_same_calls(const CheckedRank& first, const CheckedRank& other);
 
-// All of it, for a whole job: ranks that do the same are looked at once. `config` is checked for so many ranks, and
-// model.vocab_size is given.
+// Checks all of it for a whole job; ranks with the same program are checked once. `config` has been
+// checked for so many ranks, and model.vocab_size is set.
 std::vector<config::Problem> check_job(const config::RunConfig& config, int ranks);
 
-// What commands call: BugError with all problems, because programs are made here.
+// Commands call this: throws BugError with all problems, because shoal itself makes the programs.
 void require_proven(const config::RunConfig& config, int ranks);
 
 }  // namespace shoal::plan

@@ -5,13 +5,13 @@
 #include <tuple>
 
 #include "shoal/core/format.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 #include "shoal/plan/volume.h"
 
 namespace shoal::plan {
 namespace {
 
-// The operation that awaits what another one starts.
+// Returns the operation that awaits what `kind` starts.
 std::optional<OpKind> await_of(OpKind kind) {
   switch (kind) {
     case OpKind::kReceive:
@@ -35,7 +35,8 @@ std::string group_name(const StagePlan& stage, const GroupPlan& group) {
                                  : format("{}..{}", first, stage.units[group.units.back()].name);
 }
 
-// Of programs that are checked, too, which may be about anything.
+// Returns whether the operation's index is valid: an invalid program is printed too, when it is
+// checked.
 bool is_there(const Operation& operation, size_t count) {
   return operation.index >= 0 && static_cast<size_t>(operation.index) < count;
 }
@@ -67,7 +68,7 @@ std::string subject_of(const RankPlan& plan, const Operation& operation) {
   }
 }
 
-// What is sent on the way, without what a unit sends inside.
+// Returns the traffic of an operation, without what a unit sends inside.
 std::string traffic_of(const RankPlan& plan, const Operation& operation) {
   if (computes(operation.kind)) return "";
   const std::vector<OperationCall> calls = calls_of(plan, operation);
@@ -92,7 +93,7 @@ Started key_of(OpKind kind, const Operation& operation) {
           transfer ? operation.micro_batch : 0};
 }
 
-// Where what an operation starts is awaited; nothing: in the next step.
+// Returns where each operation is awaited; nullopt means in the next step.
 std::vector<std::optional<size_t>> awaited_at(const Program& program) {
   std::vector<std::optional<size_t>> places(program.size());
   std::map<Started, size_t> next;

@@ -15,8 +15,9 @@ using config::ParallelConfig;
 using config::RunConfig;
 using config::UnitKind;
 
-// The sequences of this rank, dealt out to micro-batches: every rank has as many of these, and where there
-// are more of them than sequences one is run again without counting.
+// Returns the sequences of each micro-batch of this rank. Every rank has as many micro-batches;
+// where there are more of them than sequences, the others have one sequence whose targets are
+// masked.
 std::vector<int64_t> rows_of_passes(const config::TrainConfig& train, const Mesh& mesh, int rank) {
   const auto batch = static_cast<uint64_t>(train.batch);
   const auto ranks = static_cast<uint64_t>(mesh.size(kDataAxes));
@@ -42,7 +43,7 @@ std::vector<GroupPlan> groups_of(const RunConfig& config, const StagePlan& stage
   for (std::vector<size_t>& units : group_units(whole, config.parallel, tied)) {
     GroupPlan group;
     int64_t all = 0;
-    // With one stage the backward pass begins where the forward pass ended.
+    // With one stage the backward pass begins with the last unit of the forward pass.
     bool stays = false;
     std::vector<UnitKind> kinds;
     for (const size_t unit : units) {

@@ -1,5 +1,6 @@
-// rank_plan.h -- what one rank of a layout holds in a step, as numbers: its units and how they are divided, its
-// micro-batches, the sizes of its types. What it does with them is its program (program.h).
+// rank_plan.h -- what one rank of a layout holds in a step, as numbers: its units and how they are
+// sharded, its micro-batches, the sizes of its types. The operations on them are its program
+// (program.h).
 //
 //   const RankPlan plan = plan_of(config, mesh_of(config.parallel, 16'384), /*rank=*/0);
 //   plan.stages[0].groups[0].shard        // elements that this rank holds of the first group of units
@@ -20,21 +21,21 @@
 
 namespace shoal::plan {
 
-// Units that are gathered and reduced as one, and how.
+// Units that are gathered and reduced together, and the policy for it.
 struct GroupPlan {
-  std::vector<size_t> units;  // of the stage
-  int64_t shard = 0;          // elements, padded so that all ranks have as many
-  int64_t whole = 0;          // of all shards
+  std::vector<size_t> units;  // indices in the stage
+  int64_t shard = 0;          // elements of a shard, padded so that all ranks have as many
+  int64_t whole = 0;          // elements of all shards
   ShardingPolicy policy;
-  bool whole_until_backward = false;  // from a forward pass until the next backward pass is over
+  bool whole_until_backward = false;  // from a forward pass to the end of the next backward pass
 };
 
-// A row of units that one rank runs without a break.
+// Consecutive units that one rank runs.
 struct StagePlan {
   blueprint::UnitRange range;
   std::vector<blueprint::UnitBlueprint> units;
   std::vector<GroupPlan> groups;
-  std::vector<int32_t> group_of;  // each unit
+  std::vector<int32_t> group_of;  // group of each unit
 };
 
 struct RankPlan {
@@ -49,40 +50,43 @@ struct RankPlan {
   blueprint::ElementBytes bytes;
   AxisSet shards;                     // ranks with other shards of the same weights
   AxisSet replicas;                   // ranks with the same weights, or shards, and other samples
-  std::vector<MatrixRound> matrices;  // of muon
+  std::vector<MatrixRound> matrices;  // rounds of whole matrices, with muon
 
   [[nodiscard]] const StagePlan& stage(int chunk) const {
     return stages[static_cast<size_t>(chunk)];
   }
-  // The number of a group of units among all of the rank's, stage after stage.
+  // Returns the index of a group of units among all groups of the rank, stage after stage.
   [[nodiscard]] size_t group_number(size_t chunk, size_t group) const;
-  // In a group along these axes.
+  // Returns the number of ranks in a group along these axes.
   [[nodiscard]] int ranks(AxisSet axes) const { return mesh.size(axes); }
   [[nodiscard]] blueprint::PassShape shape_of(int micro_batch) const {
     return {.sequences = rows[static_cast<size_t>(micro_batch)], .tensor_place = tensor_place};
   }
-  // What goes from stage to stage: this rank's rows.
+  // Returns the bytes of activations that go from stage to stage: this rank's rows.
   [[nodiscard]] int64_t activation_bytes(int micro_batch) const;
 };
 
-// A stage as a tensor-parallel place has it, divided among so many shards. Which units are a group is the same at every
-// place: they have to add up in the same order.
+// Returns the stage that a tensor-parallel rank has, divided into so many shards. All
+// tensor-parallel ranks have the same groups of units, because they have to sum in the same order.
 StagePlan stage_plan(const config::RunConfig& config,
                      const blueprint::UnitRange& range,
                      const blueprint::TensorPlace& place,
                      int shards);
 
-// Whether this rank is the one that counts a weight of its stage: of ranks with different weights that have the same piece it is
-// the first one. The norm counts there, and checkpoints are written from there.
+// Returns whether this rank counts a weight of its stage: among tensor-parallel ranks and pipeline
+// ends that have the same weight, the first one does. The norm counts the weight there, and
+// checkpoints are written from there.
 bool counts(const RankPlan& plan, const StagePlan& stage, const blueprint::WeightSpec& weight);
 
-// What elements [begin, end) of a group's flat tensor hold. Valid as long as `stage`, whose group it is.
+// Returns the pieces of weights in elements [begin, end) of a group's flat tensor. `group` is one
+// of `stage`; valid as long as `stage`.
 std::vector<blueprint::FlatPiece> pieces_within(const StagePlan& stage,
                                                 const GroupPlan& group,
                                                 int64_t begin,
                                                 int64_t end);
 
-// `config` is checked for the ranks of the mesh, and model.vocab_size is given.
+// Returns the plan of a rank. `config` has been checked for the ranks of the mesh, and
+// model.vocab_size is set. Throws UsageError with cp above 1.
 RankPlan plan_of(const config::RunConfig& config, const Mesh& mesh, int rank);
 
 }  // namespace shoal::plan

@@ -43,7 +43,8 @@ std::vector<int> group_sizes(const PipelineShape& shape) {
   return sizes;
 }
 
-// Forward passes take the chunks upwards; backward passes the same groups, and the chunks downwards.
+// Forward passes take the chunks upwards; backward passes the same groups, and the chunks
+// downwards.
 std::vector<Action> in_groups(Op op, const PipelineShape& shape, const std::vector<int>& sizes) {
   std::vector<Action> actions;
   actions.reserve(static_cast<size_t>(shape.micro_batches) * static_cast<size_t>(shape.chunks));
@@ -148,8 +149,8 @@ Schedule interleaved(const PipelineShape& shape) {
   const std::vector<Action> backward = in_groups(Op::kBackward, shape, sizes);
   std::vector<std::vector<Action>> actions;
   for (int rank = 0; rank < shape.ranks; ++rank) {
-    // The first group must be in its last chunk before anything can turn back. From the last rank it
-    // takes a pass and a transfer for each rank, both ways: two more for each rank in front.
+    // The first group must be in its last chunk before anything can turn back. From the last rank
+    // it takes a pass and a transfer for each rank, both ways: two more for each rank in front.
     const int warmup = (shape.chunks - 1) * sizes.front() + 2 * (shape.ranks - 1 - rank);
     actions.push_back(one_in_one_out(forward, backward, static_cast<size_t>(warmup)));
   }

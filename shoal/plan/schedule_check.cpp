@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kMaxProblems = 1000;
 
-// What is wrong with the list of one rank.
+// Finds the problems in the list of one rank.
 class RankCheck {
  public:
   RankCheck(const Schedule& schedule, int rank, std::vector<config::Problem>& problems)
@@ -49,8 +49,8 @@ class RankCheck {
     }
   }
 
-  // Neighbours that are missing together are one problem: a schedule for fewer micro-batches lacks
-  // a long row of them.
+  // Consecutive missing micro-batches are one problem: a schedule for fewer micro-batches lacks a
+  // long run of them.
   void report_missing(Op op, int chunk) {
     int first = 0;
     while (first < shape_.micro_batches) {
@@ -69,7 +69,7 @@ class RankCheck {
   const PipelineShape& shape_;
   int rank_;
   std::vector<config::Problem>& problems_;
-  std::array<std::vector<int>, kNumOps> counts_;  // of each chunk and micro-batch
+  std::array<std::vector<int>, kNumOps> counts_;  // by chunk and micro-batch
 };
 
 }  // namespace

@@ -18,8 +18,8 @@ std::string label_of(const Action& action, const PipelineShape& shape, size_t ro
   return label;
 }
 
-// How many columns the whole takes: whole columns for the shortest pass, as many as its label needs, if there is room for that;
-// otherwise as many as there is room for.
+// Returns how many columns the step takes. The shortest pass gets a whole number of columns: as
+// many as its label needs if there is room, otherwise as many as fit.
 double columns_drawn(const PipelineShape& shape, const Simulation& simulation, int columns) {
   if (simulation.seconds == 0) return 0;
   double shortest = simulation.seconds;
@@ -33,7 +33,7 @@ double columns_drawn(const PipelineShape& shape, const Simulation& simulation, i
       static_cast<double>(label_of(longest_label, shape, static_cast<size_t>(columns)).size());
   const double fitting = columns * (shortest / simulation.seconds);
   if (fitting < 1) return columns;
-  // Room that is short by a rounding error only is room.
+  // A rounding error must not cost a column.
   return std::floor(std::min(wanted, fitting + 1e-9)) * (simulation.seconds / shortest);
 }
 

@@ -1,13 +1,13 @@
-// schedule_picture.h -- a simulated schedule as a drawing for a terminal: a line per rank, time from
-// left to right.
+// schedule_picture.h -- a simulated schedule as a text timeline: a line per rank, time from left to
+// right.
 //
 //   rank 0  F0F1......B0--B1--
 //   rank 1  ..F0F1B0--B1--....
 //
 // Each pass begins with F or B and the number of its micro-batch, then a letter for its chunk where
-// there are several (a is chunk 0), and goes on in dashes; dots are waiting. What has no room loses
-// the chunk first, then the number. When a pass is narrower than a column, a column shows what runs
-// in the middle of its time.
+// there are several (a is chunk 0), and goes on in dashes; dots are idle time. A label without room
+// loses the chunk first, then the number. When a pass is narrower than a column, a column shows
+// what runs in the middle of its time.
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ namespace shoal::plan {
 
 constexpr int kMinPictureWidth = 20;
 
-// Lines of at most `width` characters.
+// Returns lines of at most `width` characters.
 std::string picture(const Schedule& schedule, const Simulation& simulation, int width);
 
 }  // namespace shoal::plan

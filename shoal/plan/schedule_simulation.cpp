@@ -68,14 +68,14 @@ class Run {
 
   RankTimeline& timeline(int rank) { return result_.ranks[static_cast<size_t>(rank)]; }
 
-  // The action that a rank has to run next, if its list is not done.
+  // Returns the rank's next action, or nullptr at the end of its list.
   const Action* next_of(int rank) {
     const std::vector<Action>& actions = schedule_.actions(rank);
     const size_t done = timeline(rank).actions.size();
     return done < actions.size() ? &actions[done] : nullptr;
   }
 
-  // What comes from the stage before it, or behind it; nothing at the ends of the row.
+  // Returns the pass of the neighbour stage that it needs; nullopt at the ends of the pipeline.
   [[nodiscard]] std::optional<Need> from_neighbour(const Action& action, int stage) const {
     const int neighbour = action.op == Op::kForward ? stage - 1 : stage + 1;
     if (neighbour < 0 || neighbour >= schedule_.stages()) return std::nullopt;
@@ -89,7 +89,7 @@ class Run {
 
   bool is_missing(const std::optional<Need>& need) { return need && end_of(*need) == kNotYet; }
 
-  // Runs a rank's list until something is missing. It comes back when that is there.
+  // Runs a rank's list until an input is missing. It is called again when that has arrived.
   void advance(int rank) {
     while (const Action* const action = next_of(rank)) {
       const int stage = schedule_.stage_of(rank, action->chunk);
@@ -111,7 +111,7 @@ class Run {
         (is_forward ? times_.forward : times_.backward)[static_cast<size_t>(stage)];
     timeline(rank).actions.push_back({action, begin, begin + seconds});
     double& end = end_of({action.op, action.micro_batch, stage});
-    if (end != kNotYet) return;  // again: it took its time, and nobody waits for it
+    if (end != kNotYet) return;  // a repeated pass takes time, and nobody waits for it
     end = begin + seconds;
     int& in_flight = in_flight_[static_cast<size_t>(rank)];
     in_flight += is_forward ? 1 : -1;
@@ -148,7 +148,7 @@ class Run {
     result_.stuck.push_back({.where = format("rank {}", rank), .what = what});
   }
 
-  // Why a pass that a rank waits for has not been run.
+  // Returns why a pass that a rank waits for has not been run.
   std::string whereabouts(int waiting, const Need& need) {
     const int rank = schedule_.rank_of(need.stage);
     const std::vector<Action>& actions = schedule_.actions(rank);
@@ -180,8 +180,8 @@ class Run {
 
   const Schedule& schedule_;
   const StageTimes& times_;
-  std::vector<double> end_;     // of each op, stage and micro-batch
-  std::vector<int> in_flight_;  // of each rank
+  std::vector<double> end_;     // by op, stage and micro-batch
+  std::vector<int> in_flight_;  // by rank
   std::vector<int> runnable_;
   Simulation result_;
 };

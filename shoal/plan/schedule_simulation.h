@@ -1,14 +1,14 @@
-// schedule_simulation.h -- what a schedule does in time, worked out without running it.
+// schedule_simulation.h -- the timeline of a schedule, computed without running it.
 //
 //   const Simulation run = simulate(schedule, even_times(schedule, {.forward = 1, .backward = 2}));
 //   run.require_finished("my_schedule.txt");  // DataError: which rank waits for what of whom
 //   run.seconds, run.idle_share               // length of the step, and the bubble in it
 //   run.ranks[0].peak_in_flight               // activations kept at once
 //
-// The rules are those of the real thing: a rank runs its list in order, a pass begins when the rank
-// is free and what it needs has arrived, and a send waits for nobody. A schedule that ends here
-// therefore ends on real ranks too, whatever the times; one that blocks here blocks there. A
-// transfer occupies neither rank, and stages on one rank need none.
+// The rules are those of real ranks: a rank runs its list in order, a pass begins when the rank is
+// free and its input has arrived, and a send waits for nobody. A schedule that ends here therefore
+// ends on real ranks too, whatever the times; one that deadlocks here deadlocks there. A transfer
+// occupies neither rank, and stages on one rank need none.
 #pragma once
 
 #include <string_view>
@@ -28,13 +28,13 @@ struct StageTimes {
 };
 
 struct RankSeconds {
-  double forward = 1;  // of one micro-batch through all chunks of a rank
+  double forward = 1;  // one micro-batch through all chunks of a rank
   double backward = 2;
   double transfer = 0;
 };
 
-// Equal stages. A chunk takes its share of the rank's time, so that schedules with different numbers
-// of chunks do the same work.
+// Returns equal times for all stages. A chunk takes its share of the rank's time, so that schedules
+// with different numbers of chunks do the same work.
 StageTimes even_times(const Schedule& schedule, const RankSeconds& seconds);
 
 struct TimedAction {
@@ -45,23 +45,23 @@ struct TimedAction {
 
 struct RankTimeline {
   std::vector<TimedAction> actions{};  // in order
-  double idle_share = 0;               // of the whole step's time
-  // Most passes at any time whose forward is done and whose backward is not: each is one chunk's
-  // activations of one micro-batch.
+  double idle_share = 0;               // share of the step's time
+  // The most passes at any time whose forward is done and whose backward is not: each keeps the
+  // activations of one chunk and micro-batch.
   int peak_in_flight = 0;
 };
 
 struct Simulation {
   std::vector<RankTimeline> ranks{};
-  double seconds = 0;                    // from the start until the last rank is done
-  double idle_share = 0;                 // the bubble: of all ranks' time together
-  std::vector<config::Problem> stuck{};  // who waits for what of whom; empty: all lists were run
+  double seconds = 0;                    // until the last rank is done
+  double idle_share = 0;                 // the bubble: share of all ranks' time
+  std::vector<config::Problem> stuck{};  // which rank waits for what; empty when all ended
 
   void require_finished(std::string_view name) const;
 };
 
-// Takes time in proportion to the number of actions. UsageError for times that are negative, no
-// numbers, longer than kMaxPassSeconds, or not one for each stage.
+// Runs in time proportional to the number of actions. Throws UsageError for times that are
+// negative, NaN, longer than kMaxPassSeconds, or not one for each stage.
 Simulation simulate(const Schedule& schedule, const StageTimes& times);
 
 }  // namespace shoal::plan

@@ -14,11 +14,11 @@ namespace shoal::plan {
 namespace {
 
 constexpr size_t kMaxFileBytes = size_t{1} << 26;
-constexpr size_t kMaxShown = 40;  // of a word that is not understood
+constexpr size_t kMaxShown = 40;  // characters of an unknown word
 constexpr std::array<char, kNumOps> kLetters = {'F', 'B'};
 constexpr std::string_view kBlanks = " \t\r";
 
-// Takes what stands before the separator, and it, off the front.
+// Removes and returns the text before the separator; the separator is removed too.
 std::string_view take_until(std::string_view& text, char separator) {
   const std::string_view part = text.substr(0, text.find(separator));
   text.remove_prefix(std::min(part.size() + 1, text.size()));
@@ -32,7 +32,7 @@ std::string_view take_word(std::string_view& text) {
   return word;
 }
 
-// Digits only, and less than `limit`.
+// Parses a number of digits only, less than `limit`.
 std::optional<int> to_number(std::string_view text, int limit) {
   int number = 0;
   const char* const end = text.data() + text.size();

@@ -46,7 +46,7 @@ ShardingPolicy sharding_policy(const config::RunConfig& config,
   const bool gradients_whole = parallel.grad_sync == GradSync::kAuto
                                    ? weights_whole
                                    : parallel.grad_sync == GradSync::kBatch;
-  // A matrix that the ends of a pipeline both have is complete when both ends are done with it.
+  // The gradient of a tied matrix on both ends of a pipeline is complete when both ends are done.
   const bool tied_over_stages = config.model.tied && parallel.pp > 1 &&
                                 std::any_of(units.begin(), units.end(),
                                             [](UnitKind kind) { return kind != UnitKind::kBlock; });

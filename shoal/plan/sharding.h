@@ -1,5 +1,5 @@
-// sharding.h -- what the name of a sharding strategy means: which ranks divide what, and for how long
-// anything is whole. The passes of a program read it (passes.h).
+// sharding.h -- what a sharding strategy means: which ranks shard which tensors, and how long they
+// are whole. The passes of a program read it (passes.h).
 #pragma once
 
 #include <vector>
@@ -9,33 +9,37 @@
 
 namespace shoal::plan {
 
-// Axes whose ranks have other samples.
+// Axes whose ranks have different samples.
 constexpr AxisSet kDataAxes = {Axis::kDpReplicate, Axis::kDpShard};
-// Axes whose ranks have another share of a step's loss.
+// Axes whose ranks have different shares of a step's loss.
 constexpr AxisSet kLossAxes = kDataAxes.with(Axis::kPp);
 
-// Axes whose ranks have other shards of the same weights.
+// Returns the axes whose ranks have different shards of the same weights.
 AxisSet shard_axes(const config::ParallelConfig& parallel);
-// Axes whose ranks have the same weights, or shards of them, and other samples.
+// Returns the axes whose ranks are replicas: the same weights, or the same shards, and different
+// samples.
 AxisSet replica_axes(const config::ParallelConfig& parallel);
 
-// Axes whose ranks have other weights, or other shards of them.
+// Returns the axes whose ranks have different weights, or different shards of them.
 AxisSet weight_axes(const config::ParallelConfig& parallel);
-// Axes whose ranks hold parts of the same matrices.
+// Returns the axes whose ranks hold parts of the same matrices.
 AxisSet matrix_axes(const config::ParallelConfig& parallel);
 
-// Every group that ranks of a layout talk in, in the order in which they are made.
+// Returns the axes of every group that a layout communicates in, in the order in which groups are
+// made.
 std::vector<AxisSet> group_axes(const config::RunConfig& config);
 
-// Of the weights and gradients of some units.
+// Says how long the weights and gradients of a group of units are whole.
 struct ShardingPolicy {
-  bool keep_weights = false;          // whole, always
-  bool reshard_after_forward = true;  // else whole until the backward pass is over
-  bool keep_gradients = false;        // whole until the last micro-batch: one reduction a step
-  bool reduce_at_end = false;  // not before all stages are done: another one's gradient is needed
+  bool keep_weights = false;          // always whole
+  bool reshard_after_forward = true;  // otherwise whole until the end of the backward pass
+  bool keep_gradients = false;        // whole until the last micro-batch: one reduction per step
+  // Reduces after all backward passes of the step: the tied matrix needs the other end's gradient.
+  bool reduce_at_end = false;
 };
 
-// For units of these kinds that so many ranks divide; one rank alone keeps everything whole.
+// Returns the policy for a group with units of these kinds, sharded over `shards` ranks; one rank
+// alone keeps everything whole.
 ShardingPolicy sharding_policy(const config::RunConfig& config,
                                const std::vector<config::UnitKind>& units,
                                int shards);

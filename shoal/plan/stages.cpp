@@ -46,7 +46,8 @@ std::vector<blueprint::UnitRange> cut_into_stages(int blocks, int stages) {
                blocks, stages, int64_t{blocks} + 2));
   }
   std::vector<int> blocks_of_each(static_cast<size_t>(stages), blocks / stages);
-  // The last but one first, then towards the front; there are never enough left for the last.
+  // The remainder goes to the last but one first, then towards the front; it never reaches the
+  // last.
   for (int i = 0; i < blocks % stages; ++i) {
     const int stage = stages - 2 - i;
     ++blocks_of_each[static_cast<size_t>(stage)];

@@ -6,7 +6,7 @@ namespace {
 using config::UnitKind;
 using config::UnitPolicy;
 
-// Whether a group of so much takes one more.
+// Returns whether a group of this size takes one more unit.
 bool fits(const config::ParallelConfig& config, size_t units, int64_t parameters) {
   switch (config.units) {
     case UnitPolicy::kByBlockGroup:
@@ -26,7 +26,7 @@ std::vector<std::vector<size_t>> group_units(const std::vector<UnitSize>& units,
   const bool ends_together = tied || config.units == UnitPolicy::kByBlock;
   const bool ends_join_blocks = config.units == UnitPolicy::kSizeBased && !ends_together;
   std::vector<std::vector<size_t>> groups;
-  int64_t parameters = 0;  // of the last group
+  int64_t parameters = 0;  // in the last group
   bool open = false;       // whether the last group takes more
   size_t group_of_embedding = units.size();
   for (size_t i = 0; i < units.size(); ++i) {

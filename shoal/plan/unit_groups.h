@@ -1,12 +1,12 @@
-// unit_groups.h -- which units of a decoder are gathered, freed and reduced as one.
+// unit_groups.h -- groups the units of a decoder that are gathered, freed and reduced together.
 //
 //   by_block             [embedding + head] [block 0] [block 1] ...
 //   by_block_and_size    [embedding] [block 0] [block 1] ... [head]
 //   by_block_group: 2    [embedding] [blocks 0, 1] [blocks 2, 3] ... [head]
 //   size_based: N        units in a row, until they have N parameters
 //
-// Small groups need little memory for weights that are there for a moment; large ones send fewer, longer
-// messages. Embedding and head that share a matrix are one group in each of them.
+// Small groups need little memory for gathered weights; large ones send fewer, longer messages. A
+// tied embedding and head are one group in each of these modes.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ struct UnitSize {
   int64_t parameters = 0;
 };
 
-// Positions in `units`, which are in the order of the forward pass; the groups by their first unit.
-// `tied`: the head's matrix is that of an embedding among these units.
+// Returns groups of indices into `units`, which are in forward order; groups are ordered by their
+// first unit. `tied` says that the head's matrix is that of an embedding among these units.
 std::vector<std::vector<size_t>> group_units(const std::vector<UnitSize>& units,
                                              const config::ParallelConfig& config,
                                              bool tied);

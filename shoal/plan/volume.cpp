@@ -13,7 +13,7 @@ namespace {
 using blueprint::Exchange;
 using blueprint::Traffic;
 
-// Every part of a matrix goes to the rank that orthogonalizes it, and back.
+// Every part of a matrix is sent to the rank that orthogonalizes it, and back.
 std::vector<OperationCall> calls_of_round(const RankPlan& plan, const MatrixRound& round) {
   const AxisSet axes = matrix_axes(plan.config.parallel);
   const int self = plan.mesh.position(plan.rank, axes);
@@ -67,7 +67,7 @@ std::vector<OperationCall> calls_of(const RankPlan& plan, const Operation& opera
       return {{Traffic::kGradients, Exchange::kReduceScatter, plan.shards,
                group_at(plan, operation).whole * bytes.gradient}};
     case OpKind::kReduceReplicas:
-      return {{Traffic::kGradientsOverCopies, Exchange::kAllReduce, plan.replicas,
+      return {{Traffic::kGradientsOverReplicas, Exchange::kAllReduce, plan.replicas,
                group_at(plan, operation).shard * bytes.gradient}};
     case OpKind::kSumPartial:
       return {{Traffic::kPartialGradients, Exchange::kAllReduce, Axis::kTp,

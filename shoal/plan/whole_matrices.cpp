@@ -12,7 +12,7 @@ namespace {
 
 using config::RunConfig;
 
-// The matrices of a stage, as all ranks hold them that divide it.
+// The matrices of a stage, with the parts of all ranks that hold them.
 class StageMatrices {
  public:
   StageMatrices(const RunConfig& config,
@@ -25,7 +25,7 @@ class StageMatrices {
           stage_plan(config, stage, {.ranks = config.parallel.tp, .rank = place}, shards));
   }
 
-  // Ranks of one shard stand beside each other, in the order of their places.
+  // Ranks of one shard are adjacent, in tensor-parallel order.
   void append_to(std::vector<WholeMatrix>& matrices) const {
     for (size_t group = 0; group < places_.front().groups.size(); ++group) {
       const size_t first = matrices.size();

@@ -1,6 +1,7 @@
-// whole_matrices.h -- who makes which matrix whole. Muon's update of a matrix needs all of it, and sharding and tensor
-// parallelism have cut it: one of the ranks that hold its parts gets them from the others, turns the matrix, and sends
-// parts of the result back.
+// whole_matrices.h -- assigns matrices to the ranks that orthogonalize them. Muon's update needs
+// the whole matrix, which sharding and tensor parallelism have cut: one of the ranks that hold its
+// parts receives them from the others, orthogonalizes the matrix, and sends parts of the result
+// back.
 //
 //   for (const MatrixRound& round : matrix_rounds(config, mesh, rank)) use(round);
 //
@@ -8,9 +9,9 @@
 //   round 0   blocks.0.mlp.up      blocks.0.mlp.down      blocks.1.mlp.up
 //   round 1   blocks.1.mlp.down    blocks.0.attention.qkv blocks.1.attention.qkv
 //
-// Every matrix is turned once, and an element travels twice. In a round each rank has one of about the same size: the
-// largest come first. So a rank needs room for one matrix beside its shards, and one that is alone turns one after the
-// other and sends nothing.
+// Every matrix is orthogonalized once, and an element is sent twice. In a round each rank has one
+// matrix of about the same size: the largest come first. So a rank needs memory for one matrix
+// beside its shards, and a single rank orthogonalizes one after the other and sends nothing.
 #pragma once
 
 #include <cstdint>
@@ -24,32 +25,34 @@
 
 namespace shoal::plan {
 
-// Whether muon turns it: embedding and head are looked up by row, and vectors have no directions.
+// Returns whether muon orthogonalizes the weight: not embedding and head, whose rows are looked up,
+// nor vectors.
 bool is_orthogonalized(const blueprint::WeightSpec& weight);
 
-// What a rank holds of a matrix: a range of what its tensor-parallel place has.
+// The part of a matrix that a rank holds: a range of its tensor-parallel part.
 struct MatrixPart {
-  int rank = 0;        // of those along matrix_axes() of sharding.h, in their order
-  int place = 0;       // among tensor-parallel ranks
-  int64_t first = 0;   // element of what the place has
+  int rank = 0;        // in the group along matrix_axes() of sharding.h
+  int place = 0;       // tensor-parallel rank
+  int64_t first = 0;   // first element, in the tensor-parallel part
   int64_t count = 0;   // elements
-  int64_t offset = 0;  // in the rank's shard of the group
+  int64_t offset = 0;  // first element, in the rank's shard of the group
 };
 
 struct WholeMatrix {
   std::string name;
   int64_t rows = 0;
   int64_t columns = 0;
-  size_t chunk = 0;                     // its stage is the rank's so many-th
-  size_t group = 0;                     // of units, in the stage
-  std::vector<std::vector<Box>> boxes;  // what each tensor-parallel place has, stacked by rows
+  size_t chunk = 0;                     // index of the rank's stage
+  size_t group = 0;                     // group of units in the stage
+  std::vector<std::vector<Box>> boxes;  // tensor-parallel parts, stacked by rows
   std::vector<MatrixPart> parts;        // by rank
 };
 
-// By the rank that makes each whole; there may be fewer than ranks.
+// The matrix of each rank, by rank; there may be fewer matrices than ranks.
 using MatrixRound = std::vector<WholeMatrix>;
 
-// The same on all ranks along matrix_axes(). `config` is checked for the mesh, and model.vocab_size is given.
+// Returns the rounds, which are the same on all ranks along matrix_axes(). `config` has been
+// checked for the mesh, and model.vocab_size is set.
 std::vector<MatrixRound> matrix_rounds(const config::RunConfig& config, const Mesh& mesh, int rank);
 
 }  // namespace shoal::plan

@@ -1,4 +1,4 @@
-// arrow_errors.h -- Arrow's errors as ours. Private to prepare/.
+// arrow_errors.h -- turns Arrow's errors into DataError. Private to prepare/.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace shoal::prepare {
 
-// `what` names the file: "reading corpus/a.parquet".
+// Throws DataError unless the status is ok. `what` names the file: "reading corpus/a.parquet".
 inline void must(const arrow::Status& status, const std::string& what) {
   if (status.ok()) return;
   const std::string why = status.detail() ? ": " + status.detail()->ToString() : "";

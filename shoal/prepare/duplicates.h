@@ -1,9 +1,9 @@
-// duplicates.h -- which documents are copies of earlier ones, found by their hashes.
+// duplicates.h -- finds documents that are copies of earlier ones, by their hashes.
 //
-// First every part's documents are hashed, into a file of 16 bytes per document. Then each rank reads
-// the hashes of all parts, as many times as it takes to hold only some of them at once, and marks in
-// its own parts every document whose hash an earlier one has. "Earlier" is the order of the input, so
-// that all ranks agree without talking.
+// First the documents of every part are hashed, into a file of 16 bytes per document. Then each
+// rank reads the hashes of all parts, as many times as needed to hold only some of them at once,
+// and marks in its own parts every document whose hash an earlier one has. "Earlier" is the order
+// of the input, so that all ranks agree without communication.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace shoal::prepare {
 
-// Of what a document is judged by: its text, prompt and ids, or the first piece of a long text.
+// Returns the hash of a document's text, prompt and ids, or of the first piece of a long text.
 Hash128 hash_of(const data::Document& document);
 
 std::string hashes_file(uint64_t part);  // "part-00012.hashes"
@@ -29,7 +29,8 @@ void write_hashes(const std::filesystem::path& directory,
 // Which documents of a part are left out, by their number.
 using Duplicates = std::vector<bool>;
 
-// For each of `own`, from the files of parts 0 up to `parts`, all of which are there.
+// Returns the duplicates of each part in `own`, from the files of parts 0 up to `parts`, all of
+// which must exist.
 std::map<uint64_t, Duplicates> find_duplicates(const std::filesystem::path& directory,
                                                uint64_t parts,
                                                const std::vector<uint64_t>& own,

@@ -1,10 +1,10 @@
-// input_files.h -- which files a preparation reads, and what kind each is.
+// input_files.h -- the files that a preparation reads, and their formats.
 //
 //   const std::vector<InputFile> inputs = find_inputs({"corpus/*.jsonl.gz", "s3://bucket/books"});
 //
-// A word is a file, a glob, a directory (everything below it whose kind is known, by name), or a URI
-// that Arrow understands. The order is that of the words, and by name within each. Megatron's pair of
-// files is one input, which goes by the name of its .bin.
+// A word is a file, a glob, a directory (everything below it whose kind its name tells), or a URI
+// that Arrow understands. The order is that of the words, and by name within each. Megatron's pair
+// of files is one input, named by its .bin.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ enum class InputKind {
 enum class Compression { kNone, kGzip, kZstd };
 
 struct InputFile {
-  std::string name;  // as people know it, for messages and for telling preparations apart
+  std::string name;  // name as the user wrote it, for messages and the identity of a preparation
   std::shared_ptr<arrow::fs::FileSystem> file_system;
   std::string path;  // within the file system
   uint64_t bytes = 0;
@@ -42,13 +42,13 @@ struct InputFile {
   [[nodiscard]] bool is_local() const;
 };
 
-// UsageError for a word that names nothing, or a file whose name tells no kind.
+// Throws UsageError for a word that matches nothing, or a file whose name tells no kind.
 std::vector<InputFile> find_inputs(const std::vector<std::string>& words);
 
 std::shared_ptr<arrow::io::RandomAccessFile> open_input(const InputFile& file);
 
-// To be held by the process while it reads, once: S3 keeps threads, and a process that ends before they
-// do ends with a crash, also where it ends with an error.
+// Held by the process while it reads, once: S3 keeps threads, and a process that ends before they
+// do crashes, also when it ends with an error.
 class FileSystems {
  public:
   FileSystems() = default;

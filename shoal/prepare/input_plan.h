@@ -1,4 +1,4 @@
-// input_plan.h -- the input cut into slices and parts, by names and sizes alone.
+// input_plan.h -- cuts the input into slices and parts, by names and sizes alone.
 #pragma once
 
 #include <atomic>
@@ -16,13 +16,13 @@ namespace shoal::prepare {
 
 struct InputSlice {
   size_t file = 0;
-  // Bytes of a text, counted from text_begin; row groups of a table.
+  // The range: bytes of a text, counted from text_begin, or row groups of a table.
   data::Slice range;
-  // The text is these bytes of the file: all of them, or what a tail leaves.
+  // The bytes of the file that are the text: all of them, or what a validation tail leaves.
   uint64_t text_begin = 0;
   uint64_t text_end = UINT64_MAX;
-  std::optional<data::Split> split;  // nothing: by document
-  uint64_t bytes = 0;                // about; for progress and balance
+  std::optional<data::Split> split;  // absent: decided per document
+  uint64_t bytes = 0;                // approximate; for progress and balance
 };
 
 struct InputPart {
@@ -33,13 +33,13 @@ struct InputPart {
 struct InputPlan {
   std::vector<InputFile> files;
   std::vector<InputPart> parts;
-  // One text for all that decides the output: files, sizes, tokenizer, options.
+  // A text with everything that decides the output: files, sizes, tokenizer, options.
   std::string identity;
 };
 
 InputPlan plan_input(const PrepareOptions& options);
 
-// `bytes_done` grows as the slice is read, to slice.bytes when it has been.
+// Returns a reader of the slice. `bytes_done` grows by slice.bytes while the slice is read.
 std::unique_ptr<data::DocumentReader> read_slice(const InputPlan& plan,
                                                  const InputSlice& slice,
                                                  const PrepareOptions& options,

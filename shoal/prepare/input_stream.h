@@ -10,10 +10,10 @@ namespace shoal::prepare {
 
 class InputStream : public data::ByteStream {
  public:
-  [[nodiscard]] virtual uint64_t position() const = 0;  // in the file as it is on disk
+  [[nodiscard]] virtual uint64_t position() const = 0;  // position in the file on disk
 };
 
-// Bytes begin up to end of the file; a compressed file is read from its beginning only.
+// Opens bytes [begin, end) of the file; a compressed file is read from its beginning only.
 std::unique_ptr<InputStream> open_stream(const InputFile& file, uint64_t begin, uint64_t end);
 
 }  // namespace shoal::prepare

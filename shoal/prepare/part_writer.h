@@ -1,4 +1,5 @@
-// part_writer.h -- one part of the input: read, judged, encoded, written.
+// part_writer.h -- processes one part of the input: reads, judges, encodes and writes its
+// documents.
 #pragma once
 
 #include <vector>
@@ -13,13 +14,13 @@ namespace shoal::prepare {
 
 data::TokenLayout layout_of(const PrepareOptions& options);
 
-// Of every document of the part, in order.
+// Returns the hash of every document of the part, in order.
 std::vector<Hash128> hash_part(const InputPlan& plan,
                                uint64_t number,
                                const PrepareOptions& options,
                                Progress& progress);
 
-// Writes the shards; `duplicates` are left out. The part's own file is the caller's to write.
+// Writes the shards without the `duplicates`. The caller writes the part's own file.
 data::Part write_part(const InputPlan& plan,
                       uint64_t number,
                       const PrepareOptions& options,

@@ -5,8 +5,8 @@
 
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
+#include "shoal/core/quantities.h"
 #include "shoal/core/threads.h"
-#include "shoal/core/units.h"
 #include "shoal/prepare/input_plan.h"
 #include "shoal/prepare/part_writer.h"
 

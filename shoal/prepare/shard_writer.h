@@ -1,4 +1,4 @@
-// shard_writer.h -- tokens into a shard: a plain Arrow IPC file with one row per document.
+// shard_writer.h -- writes tokens to a shard: a plain Arrow IPC file with one row per document.
 //
 //   ShardWriter writer("tokens", "train-00000.arrow", layout);
 //   writer.add(ids);                 // as often as it takes
@@ -6,9 +6,9 @@
 //   const Shard shard = writer.finish();
 //
 // Column `input_ids` holds a list of uint16 (uint32 for vocabularies beyond 65,536), column
-// `loss_mask` a list of bool where the layout has one. Rows are collected into blocks of about half a
-// million tokens. Only a document longer than that is ever cut, into rows of which all but the first
-// have `continues` true. Nothing of that name is there before finish().
+// `loss_mask` a list of bool if the layout has one. Rows are collected into blocks of about half a
+// million tokens. Only a document longer than that is cut, into rows of which all but the first
+// have `continues` true. The file gets its name in finish().
 #pragma once
 
 #include <filesystem>
@@ -34,11 +34,11 @@ class ShardWriter {
 
   void add(std::span<const data::TokenId> ids, bool trained_on = true);
   void end_document();
-  // The document goes on in another shard.
+  // Ends the shard inside a document, which continues in another shard.
   void break_document();
 
-  // Writes what is left, makes the file durable, gives it its name, and reads it again to say where
-  // everything is.
+  // Writes the last block, makes the file durable, renames it, and reads it again to find the
+  // places of everything.
   data::Shard finish();
 
  private:
@@ -56,7 +56,7 @@ class ShardWriter {
   uint64_t tokens_ = 0;
   std::vector<uint64_t> document_ends_;
   uint64_t documents_ = 0;
-  bool continues_ = false;  // the row that is open goes on with a document
+  bool continues_ = false;  // the open row continues a document
 };
 
 }  // namespace shoal::prepare

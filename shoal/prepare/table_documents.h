@@ -1,7 +1,7 @@
-// table_documents.h -- documents in the rows of Parquet and Arrow files: a column of texts, or of lists
-// of ids.
+// table_documents.h -- documents in the rows of Parquet and Arrow files: a column of texts, or of
+// lists of ids.
 //
-// Arrow takes the data in its files for valid: every batch is fully validated before it is touched.
+// Arrow trusts the data in its files, so every batch is fully validated before it is used.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,12 @@ namespace shoal::prepare {
 
 struct TableOptions {
   data::TextFields fields;
-  data::Slice groups;       // which of the file's groups
-  uint32_t vocab_size = 0;  // ids are below
+  data::Slice groups;       // range of the file's groups
+  uint32_t vocab_size = 0;  // ids must be below it
 };
 
-// Row groups of a Parquet file, record batches of an IPC file; a stream is read as one.
+// Returns the number of row groups of a Parquet file, or record batches of an IPC file; a stream
+// counts as one.
 uint64_t count_groups(const InputFile& file);
 
 std::unique_ptr<data::DocumentReader> read_table(const InputFile& file,

@@ -10,14 +10,14 @@
 namespace shoal::prepare {
 
 struct TokenDocumentOptions {
-  uint32_t vocab_size = 0;  // ids are below
-  // What stands between documents. It is no part of them: whoever writes the documents on ends each in
-  // his own way. Without it nothing is left out, and only Megatron's files have several documents.
+  uint32_t vocab_size = 0;  // ids must be below it
+  // The id between documents. It is not part of them: the writer of the documents ends each in its
+  // own way. Without it nothing is left out, and only Megatron's files have several documents.
   std::optional<data::TokenId> end_of_document;
   size_t piece_ids = size_t{1} << 20;  // longer documents come in pieces
 };
 
-// `file` is local: token files are mapped. Documents without ids are nothing.
+// `file` must be local: token files are mapped. Documents without ids are skipped.
 std::unique_ptr<data::DocumentReader> read_tokens(const InputFile& file,
                                                   const TokenDocumentOptions& options);
 

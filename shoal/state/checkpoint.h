@@ -1,17 +1,17 @@
-// checkpoint.h -- reads a checkpoint: any part of any tensor, whoever wrote it in whichever pieces.
+// checkpoint.h -- reads a checkpoint: any part of any tensor, whichever layout wrote it.
 //
 //   const Checkpoint checkpoint("run/checkpoints/step-000000200");
 //   checkpoint.values().at("seed");
 //   checkpoint.read("model.norm.weight", bytes);                       // all of it
 //   checkpoint.read("model.embed.weight", {{0, 64}, {32000, 64}}, bytes);   // these columns
 //
-// Opening reads the manifest, checks it whole and compares the sizes of the files. Reading checks the
-// checksum of every byte that it returns. DataError names the file, the tensor and the place. The
-// object is only read: any threads may share it.
+// Opening reads the manifest, checks it whole and compares the sizes of the files. Reading checks
+// the checksum of every byte that it returns. A DataError names the file, the tensor and the place.
+// The object is immutable but for use_index(): threads may share it.
 //
-// Many ranks that load one checkpoint open it for a share of its files each, read the index of these, and give
-// all of them the index of all: then every file is opened and its header read by one rank, and otherwise
-// only by those that need its tensors.
+// When many ranks load one checkpoint, each opens it for a share of its files, reads the index of
+// these, and distributes it: then every file's header is read by one rank, and otherwise only ranks
+// that need its tensors open the file.
 #pragma once
 
 #include <cstddef>
@@ -28,15 +28,18 @@
 
 namespace shoal::state {
 
-// Every `step`-th file, from `first` on; larger steps where those were more than `most`.
+// Every `step`-th file, from `first` on; the step is larger if those were more than `most` files.
 struct FileShare {
   size_t first = 0;
   size_t step = 1;
   size_t most = SIZE_MAX;
 };
 
-// Enough to see that a checkpoint is there, however many files it has.
+// A share that is enough to see that a checkpoint exists, however many files it has.
 constexpr FileShare kSomeFiles = {.most = 64};
+
+// The name under which a checkpoint holds a weight of the model.
+inline std::string name_in_checkpoint(const std::string& weight) { return "weights." + weight; }
 
 class Checkpoint {
  public:
@@ -51,18 +54,20 @@ class Checkpoint {
   [[nodiscard]] const std::vector<TensorSpec>& tensors() const { return manifest().tensors; }
   [[nodiscard]] const std::vector<DataFile>& files() const { return manifest().files; }
 
-  // nullptr when there is none of that name.
+  // Returns nullptr when there is no tensor of that name.
   [[nodiscard]] const TensorSpec* find(std::string_view name) const;
 
-  // `out` has exactly the bytes of the tensor, or of the box. DataError when there is no such tensor.
+  // `out` has exactly the bytes of the tensor, or of the box. Throws DataError when there is no
+  // such tensor.
   void read(std::string_view name, std::span<std::byte> out) const;
   void read(std::string_view name, const Box& box, std::span<std::byte> out) const;
 
-  // What the headers of these files say.
+  // Returns the index of a share of the files, read from their headers.
   [[nodiscard]] PieceIndex read_index(const FileShare& share) const;
-  // From then on read() asks this one, of all files, instead of reading all headers at its first call.
+  // Sets the index, of all files, that read() uses, so that it need not read all headers at its
+  // first call.
   void use_index(PieceIndex index);
-  // The one that read() asks.
+  // Returns the index that read() uses.
   [[nodiscard]] const PieceIndex& index() const;
 
  private:
@@ -73,10 +78,10 @@ class Checkpoint {
 struct Verified {
   size_t tensors = 0;
   size_t pieces = 0;
-  uint64_t bytes = 0;  // of all files of tensors
+  uint64_t bytes = 0;  // bytes of all data files
 };
 
-// Reads every byte of every file. DataError at the first piece that is not what was written.
+// Reads every byte of every file. Throws DataError at the first piece that is not what was written.
 Verified verify(const std::filesystem::path& path);
 Verified verify(const std::filesystem::path& path, Progress& progress);
 

@@ -1,10 +1,11 @@
-// checkpoint_diff.h -- in what two checkpoints differ.
+// checkpoint_diff.h -- the differences between two checkpoints.
 //
 //   const CheckpointDifference found = diff(Checkpoint(a), Checkpoint(b), {.only = "weights."}, progress);
 //   found.tensors.front().largest->by
 //
-// It does not matter which ranks wrote them. Elements differ when their bits do: a NaN is equal to the same
-// NaN, and 0 is not -0. Tensors are read a block at a time, so memory does not grow with them.
+// The layouts that wrote them do not matter. Elements differ when their bits do: a NaN is equal to
+// the same NaN, and 0 is not -0. Tensors are read a block at a time, so memory does not grow with
+// them.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +24,9 @@ struct ValueDifference {
   std::optional<std::string> second;
 };
 
-// The first of the elements that are furthest apart.
+// The first of the elements with the largest difference.
 struct LargestDifference {
-  double by = 0;  // NaN, if one of the two is: no number is further apart
+  double by = 0;  // NaN if one of the two is NaN, which counts as the largest difference
   Shape at;
   double first = 0;
   double second = 0;
@@ -34,11 +35,11 @@ struct LargestDifference {
 struct TensorDifference {
   std::optional<TensorSpec> first;  // nothing: only the other has it
   std::optional<TensorSpec> second;
-  // Of two that have one type and shape:
+  // These are set if both have the same type and shape.
   uint64_t elements = 0;
   uint64_t differing = 0;
-  std::optional<LargestDifference> largest =
-      std::nullopt;  // nothing for types of 8-bit floats and complex numbers
+  // Absent for 8-bit floats and complex numbers.
+  std::optional<LargestDifference> largest = std::nullopt;
 
   [[nodiscard]] const std::string& name() const { return first ? first->name : second->name; }
 };
@@ -50,11 +51,11 @@ struct CheckpointDifference {
 };
 
 struct DiffOptions {
-  std::string only = "";               // given: tensors whose names begin so, and no values
-  uint64_t block = uint64_t{2} << 20;  // elements of each that are in memory at a time
+  std::string only = "";               // if given, only tensors whose names begin so, and no values
+  uint64_t block = uint64_t{2} << 20;  // elements of each tensor in memory at a time
 };
 
-// DataError when a file of either is not what was written.
+// Compares two checkpoints. Throws DataError when a file of either is not what was written.
 CheckpointDifference diff(const Checkpoint& first,
                           const Checkpoint& second,
                           const DiffOptions& options,

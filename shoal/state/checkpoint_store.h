@@ -1,12 +1,13 @@
-// checkpoint_store.h -- the checkpoints of a run: which there are, which to go on from, which to remove.
+// checkpoint_store.h -- the checkpoints of a run: lists them, finds the one to resume from, prunes
+// them.
 //
 //   if (const auto found = latest("run/checkpoints")) resume(Checkpoint(found->path));
 //   mark_best("run/checkpoints", 200, validation_loss);
 //   prune("run/checkpoints", {.keep = 3, .every = 1000});
 //
-// What counts is what lies in the directory, not a note about it: a checkpoint is there when its
-// manifest holds and its files have their sizes, of which a few are looked at here. One that does not is passed over with a warning.
-// To be called by one process of a run, rank 0; reading by any.
+// The directory itself is the truth, not a note about it: a checkpoint is valid when its manifest
+// is and its files have their sizes, of which only some are checked here. An invalid one is skipped
+// with a warning. Only rank 0 of a run may write; any process may read.
 #pragma once
 
 #include <cstddef>
@@ -25,58 +26,62 @@ struct CommittedCheckpoint {
   std::filesystem::path path;
 };
 
-// Directories with the name of a checkpoint, whatever is in them. By step, the oldest first; none when `root` is not
-// there.
+// Returns the directories with the name of a checkpoint, valid or not, in ascending order of steps;
+// none when `root` does not exist.
 std::vector<CommittedCheckpoint> candidates_in(const std::filesystem::path& root);
 
-// Those that hold.
+// Returns the valid checkpoints, in ascending order of steps.
 std::vector<CommittedCheckpoint> checkpoints_in(const std::filesystem::path& root);
 
-// The one with the highest step.
+// Returns the valid checkpoint with the highest step.
 std::optional<CommittedCheckpoint> latest(const std::filesystem::path& root);
 
 struct BestCheckpoint {
   uint64_t step = 0;
-  double value = 0;  // by which it is the best: the caller knows what is better
+  double value = 0;  // value by which it is the best; the caller decides what is better
   std::filesystem::path path;
 };
 
-// Remembers it in `best.json`. DataError when there is no checkpoint of that step.
+// Records the best checkpoint in `best.json`. Throws DataError when there is no checkpoint of that
+// step.
 void mark_best(const std::filesystem::path& root, uint64_t step, double value);
 
-// Nothing when none was marked, or it is gone.
+// Returns the best checkpoint; nothing when none was marked, or it is gone.
 std::optional<BestCheckpoint> best(const std::filesystem::path& root);
 
-// Which checkpoints stay: the newest `keep`, those of steps that `every` divides, and always the best.
+// Which checkpoints to keep: the newest `keep`, those of steps that `every` divides, and always the
+// best.
 struct Retention {
-  size_t keep = 1;     // at least one: it is what a run goes on from
-  uint64_t every = 0;  // 0: none
-  // Of the checkpoint that a run has just committed. Later ones are not counted, and not removed: a run that
-  // passed them over, because they are damaged, must not lose what it writes instead.
+  size_t keep = 1;     // at least one: a run resumes from it
+  uint64_t every = 0;  // 0 keeps no others
+  // The step of the checkpoint that a run has just committed. Later ones are neither counted nor
+  // removed: a run that skipped them, because they are damaged, must not lose what it writes
+  // instead.
   uint64_t newest = kMaxStep;
 };
 
 struct Judged {
   CommittedCheckpoint checkpoint;
-  std::string why_kept;  // empty: it may go
+  std::string why_kept;  // empty if it may be removed
 };
 
-// What prune would do, by step. Only checkpoints that hold are judged; those that do not are left for a
-// person to look at.
+// Returns what prune would do, by step. Only valid checkpoints are judged; invalid ones are left
+// for a person to look at.
 std::vector<Judged> judge(const std::filesystem::path& root, const Retention& retention);
 
-// One that is being removed is no checkpoint any more from the first moment on.
+// Removes a checkpoint; it is no checkpoint any more from the first moment on.
 void remove(const CommittedCheckpoint& checkpoint);
 
-// Removes what may go. Returns what was removed.
+// Removes the checkpoints that need not be kept, and returns them.
 std::vector<CommittedCheckpoint> prune(const std::filesystem::path& root,
                                        const Retention& retention);
 
-// Where two names cannot be exchanged in one step, a checkpoint is renamed before another one of its step gets its
-// name. Of a writer that was killed in between: it gets its name back.
+// Restores the name of a checkpoint whose replacement was interrupted: on file systems that cannot
+// exchange two names atomically, a checkpoint is renamed before another one of its step gets its
+// name.
 void restore_replaced(const std::filesystem::path& root);
 
-// Removes what writers that were killed left behind. Only while nobody writes to `root`.
+// Removes the leftovers of killed writers. Nobody may write to `root` meanwhile.
 void remove_unfinished(const std::filesystem::path& root);
 
 }  // namespace shoal::state

@@ -87,7 +87,8 @@ fs::path UncommittedCheckpoint::commit(const Values& values,
   file.write_at(0, to_json(manifest));
   file.close();
   sync_directory(directory_);
-  // What cannot be read must not replace what can. Of many files a few: each rank has synced its own.
+  // A checkpoint that cannot be read must not replace one that can. A few of many files are enough:
+  // each rank has synced its own.
   (void)Checkpoint(directory_, kSomeFiles).read_index(kSomeFiles);
 
   fs::path path = root_ / step_directory(step_);

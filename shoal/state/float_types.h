@@ -1,9 +1,9 @@
-// float_types.h -- floating-point numbers of other widths to fp32 and back, without torch.
+// float_types.h -- converts floating-point numbers of other widths to fp32 and back, without torch.
 //
 //   to_fp32(DType::kBf16, bytes, numbers);
 //   from_fp32(numbers, DType::kF16, bytes);
 //
-// Rounded as core/narrow_floats.h says. Bytes need not be aligned.
+// core/narrow_floats.h tells the rounding. Bytes need not be aligned.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace shoal::state {
 
-// F64, F32, BF16 or F16: what the functions below take.
+// Returns whether the functions below take the type: F64, F32, BF16 or F16.
 bool is_float(DType type);
 
 void to_fp32(DType from, std::span<const std::byte> bytes, std::span<float> out);

@@ -1,7 +1,7 @@
-// input_file.h -- a file that is read at any place, and has the size it must have.
+// input_file.h -- a file of known size, read at any place.
 //
-// Read, not mapped: one that is cut short meanwhile is an error here, not the end. Links are not followed,
-// and nothing but regular files is opened.
+// The file is read, not mapped: if it is truncated meanwhile, reading throws instead of raising
+// SIGBUS. Links are not followed, and only regular files are opened.
 #pragma once
 
 #include <cstddef>

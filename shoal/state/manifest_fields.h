@@ -1,7 +1,7 @@
-// manifest_fields.h -- files and tensors as JSON: what manifests (checkpoint_manifest.h) and the reports of ranks
-// (part_report.h) have in common.
+// manifest_fields.h -- files and tensors as JSON: the common part of manifests
+// (checkpoint_manifest.h) and the reports of ranks (part_report.h).
 //
-// It includes simdjson: for .cpp files only.
+// This header includes simdjson: for .cpp files only.
 #pragma once
 
 #include <string>
@@ -12,12 +12,12 @@
 
 namespace shoal::state {
 
-// "files" and "tensors", without braces around.
+// Returns the fields "files" and "tensors", without braces around.
 std::string fields_of(const std::vector<DataFile>& files, const std::vector<TensorSpec>& tensors);
 
-// Names of files without a path, each once.
+// Reads the files; names have no path and are unique.
 std::vector<DataFile> files_from(const json::Fields& root);
-// By name, each once.
+// Reads the tensors, sorted by name; names are unique.
 std::vector<TensorSpec> tensors_from(const json::Fields& root);
 
 uint64_t limited_number(const json::Fields& fields, const std::string& key, uint64_t most);

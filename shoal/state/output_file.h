@@ -1,10 +1,11 @@
-// output_file.h -- a new file that is written at any place and ends on the disk.
+// output_file.h -- a new file that is written at any place and made durable by close().
 //
 //   OutputFile file(directory / "rank-00000-00000.safetensors");
 //   file.write_at(0, bytes);
 //   file.close();               // synced; without this the file may be torn
 //
-// Every failure is a DataError that names the file: a disk may be full at any call, close() too.
+// Every failure throws a DataError with the file's name: a disk may be full at any call, close()
+// too.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +20,11 @@ namespace shoal::state {
 
 class OutputFile {
  public:
-  // Refuses a file that is there: two writers of one file are a mistake.
+  // Throws DataError for a file that exists: two writers of one file are a mistake.
   explicit OutputFile(std::filesystem::path path);
 
-  // The disk begins with what was written as soon as there is enough of it, so that close() waits for the rest alone.
+  // Writes the bytes. Write-back starts as soon as there is enough data, so that close() waits for
+  // the rest alone.
   void write_at(uint64_t at, std::span<const std::byte> bytes);
   void write_at(uint64_t at, std::string_view bytes);
   void close();
@@ -32,7 +34,7 @@ class OutputFile {
  private:
   std::filesystem::path path_;
   UniqueFd fd_;
-  uint64_t not_begun_ = 0;  // bytes since the disk was last asked to begin
+  uint64_t not_begun_ = 0;  // bytes since write-back was last started
 };
 
 }  // namespace shoal::state

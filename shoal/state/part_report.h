@@ -1,13 +1,13 @@
-// part_report.h -- what a rank tells rank 0 about the files it wrote: enough for the manifest, and to see that
-// nothing is missing, without a word about single pieces.
+// part_report.h -- what a rank reports to rank 0 about the files it wrote: enough for the manifest,
+// and to see that nothing is missing, without listing pieces.
 //
 //   const PartReport report = writer.finish();                 // on every rank
 //   const Joined joined = join(reports);                       // on rank 0: DataError when a tensor has a hole
 //
-// A tensor is described once, by the rank that has its first element. All ranks say of a tensor only how many
-// elements they wrote and the sum of their places: when both are what the whole tensor has, no rank was
-// forgotten and none wrote what another did, but for holes and overlaps that happen to balance. Whoever reads
-// a tensor sees these too.
+// A tensor is described once, by the rank that has its first element. Each rank reports of a tensor
+// only how many elements it wrote and the sum of their places: when both match the whole tensor, no
+// rank was forgotten and none wrote what another did, except for holes and overlaps that happen to
+// balance. Reading a tensor detects these too.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@
 
 namespace shoal::state {
 
-// Elements of a tensor: how many, and the sum of their numbers in C order of the tensor, modulo 2^64.
+// The coverage of a tensor: the number of elements, and the sum of their indices in C order of the
+// tensor, modulo 2^64.
 struct Coverage {
   uint64_t elements = 0;
   uint64_t places = 0;
@@ -33,10 +34,10 @@ Coverage coverage_of(const Shape& shape, const Box& box);
 
 struct PartReport {
   std::vector<DataFile> files;
-  std::vector<TensorSpec> tensors;       // of which this rank has the first element, by name
-  std::map<uint64_t, Coverage> written;  // by key_of() the tensor
+  std::vector<TensorSpec> tensors;       // those whose first element this rank has, by name
+  std::map<uint64_t, Coverage> written;  // by key_of() of the tensor
 
-  // Counts the piece as written.
+  // Adds a piece to the coverage.
   void add(const PieceSpec& piece);
 
   bool operator==(const PartReport&) const = default;

@@ -1,11 +1,11 @@
-// part_writer.h -- the data files of one rank.
+// part_writer.h -- writes the data files of one rank.
 //
 //   PartWriter part(directory, id, rank, {{"weights.a", DType::kF32, {4, 6}, {{0, 3}, {2, 3}}}});
 //   part.write(bytes);                          // of each piece, in the order of the list
 //   const PartReport report = part.finish();    // everything is on the disk
 //
-// What will be written is known from the beginning, so a header has exactly its room at the front of its file,
-// and memory is needed for one piece at a time.
+// The pieces are known from the beginning, so a header has exactly its room at the front of its
+// file, and only one piece at a time is in memory.
 #pragma once
 
 #include <cstddef>
@@ -22,22 +22,22 @@
 
 namespace shoal::state {
 
-// A rank goes on in another file when one has so many bytes.
+// The size at which a rank begins another file.
 constexpr uint64_t kMaxFileBytes = uint64_t{8} << 30;
 
 class PartWriter {
  public:
-  // Files of this rank in a directory that is there. A disk that is full is a DataError, here as below; after
-  // one there is no going on.
+  // Writes into an existing directory. Throws DataError when the disk is full, here as below; after
+  // that the writer cannot be used.
   PartWriter(std::filesystem::path directory,
              std::string id,
              int rank,
              std::vector<PieceSpec> pieces);
 
-  // Exactly the bytes of the next piece.
+  // Writes exactly the bytes of the next piece.
   void write(std::span<const std::byte> bytes);
 
-  // After the last piece.
+  // Completes the files, after the last piece.
   PartReport finish();
 
  private:

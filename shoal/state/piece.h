@@ -1,4 +1,4 @@
-// piece.h -- a part of a tensor as one rank writes it: what tensor, which box of it.
+// piece.h -- a part of a tensor that one rank writes: the tensor and a box of it.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace shoal::state {
 
-// The shape is the whole tensor's. An empty box says that the tensor is there, and nothing is written.
+// The shape is that of the whole tensor. An empty box records that the tensor exists; nothing is
+// written.
 struct PieceSpec : TensorSpec {
   Box box;
 

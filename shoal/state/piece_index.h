@@ -1,13 +1,14 @@
-// piece_index.h -- where the pieces of a checkpoint's tensors lie, for all its files or some of them: what their
-// headers say, in little memory, found by tensor and box.
+// piece_index.h -- the places of the pieces of a checkpoint's tensors, for all its files or some of
+// them: the content of their headers in little memory, found by tensor and box.
 //
 //   PieceIndex index(manifest);
 //   index.add_file(0, header, "rank-00000-00000.safetensors");
 //   index.sort();
 //   index.for_each(tensor, box, [&](const PieceIndex::Place& place, const Box& piece) { ... });
 //
-// At 405B parameters on 16,384 ranks there are two million pieces. Ranks that load such a checkpoint read the
-// headers of some files each and exchange packed() indices: every header is read once.
+// At 405B parameters on 16,384 ranks there are two million pieces. Ranks that load such a
+// checkpoint read the headers of some files each and exchange packed() indices: every header is
+// read once.
 #pragma once
 
 #include <cstddef>
@@ -27,29 +28,31 @@ class PieceIndex {
  public:
   struct Place {
     uint32_t file = 0;
-    uint64_t at = 0;  // from the start of the file
+    uint64_t at = 0;  // offset in the file
     std::span<const uint32_t> crc32c;
   };
 
-  // `manifest` outlives the index.
+  // `manifest` must outlive the index.
   explicit PieceIndex(const CheckpointManifest& manifest);
 
-  // DataError when the header is not the one that the manifest tells of, or its pieces are of other tensors.
+  // Adds the pieces of a file. Throws DataError when the header does not match the manifest, or its
+  // pieces are of other tensors.
   void add_file(size_t file, std::string_view header, const std::string& name);
-  // What another index knows.
+  // Adds the pieces of another index.
   void add(const PieceIndex& other);
 
-  // For other processes, and from them: DataError when it does not fit the manifest.
+  // Serialize the index for other processes, and add theirs. Throws DataError when it does not fit
+  // the manifest.
   [[nodiscard]] std::string packed() const;
   void add_packed(std::string_view text);
 
   [[nodiscard]] size_t pieces() const;
 
-  // After the last add: what follows finds pieces fast, from any thread.
+  // Called after the last add, before for_each(), which any thread may then call.
   void sort();
 
   using Visit = std::function<void(const Place& place, const Box& piece)>;
-  // Pieces of a tensor that have elements in the box, and all of them.
+  // Visit the pieces of a tensor that have elements in the box, or all of them.
   void for_each(size_t tensor, const Box& box, const Visit& visit) const;
   void for_each(size_t tensor, const Visit& visit) const;
 
@@ -57,12 +60,12 @@ class PieceIndex {
   struct Entry {
     uint64_t at = 0;
     uint32_t file = 0;
-    size_t box = 0;   // in numbers_: begin and extent of each dimension
-    size_t sums = 0;  // in sums_
+    size_t box = 0;   // index in numbers_: begin and extent of each dimension
+    size_t sums = 0;  // index in sums_
   };
   struct Entries {
-    std::vector<Entry> all;  // by the beginning of the first dimension, once sorted
-    int64_t longest = 0;     // extent of it
+    std::vector<Entry> all;  // sorted by where the first dimension begins
+    int64_t longest = 0;     // longest extent in the first dimension
   };
 
   void add_piece(size_t tensor,

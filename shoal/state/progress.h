@@ -1,4 +1,5 @@
-// progress.h -- how far long work on files has come, in bytes. Who works counts; any thread may look.
+// progress.h -- the progress of long work on files, in bytes. The worker counts; any thread may
+// read.
 #pragma once
 
 #include <atomic>

@@ -43,8 +43,8 @@ std::string_view json_of(std::string_view file) {
   return file.substr(kLengthBytes, size);
 }
 
-// Of JSON, a header needs objects, lists, texts and digits. Signs, fractions, exponents, true, false,
-// null and comments have no meaning in it, and other readers might give them one.
+// A header needs only objects, lists, texts and digits of JSON. Signs, fractions, exponents, true,
+// false, null and comments have no meaning in it, and other readers might give them one.
 void check_characters(std::string_view json) {
   constexpr std::string_view kSpace = " \t\n\r";
   constexpr std::string_view kOutsideTexts = "{}[]:,0123456789 \t\n\r";

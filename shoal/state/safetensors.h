@@ -1,5 +1,5 @@
-// safetensors.h -- the file format of model weights, read with distrust and written like the library
-// of that name writes it.
+// safetensors.h -- the file format of model weights: untrusted files are checked, and writing
+// matches the safetensors library.
 //
 //   const Safetensors file("model.safetensors");
 //   const TensorInfo* norm = file.find("model.norm.weight");
@@ -10,8 +10,8 @@
 //   writer.finish();                                 // now the file is there, whole
 //
 // A file is 8 bytes of length, so many bytes of JSON, and the tensors without a gap. Everything is
-// checked before the first tensor can be seen: lengths, names that come twice, places that overlap,
-// leave holes or do not fit the shape. What two readers could understand differently is refused.
+// checked before the first tensor can be seen: lengths, duplicate names, places that overlap, leave
+// holes or do not fit the shape. What two readers could understand differently is refused.
 #pragma once
 
 #include <cstddef>
@@ -30,19 +30,19 @@
 namespace shoal::state {
 
 struct TensorInfo : TensorSpec {
-  uint64_t at = 0;  // from the start of the file
+  uint64_t at = 0;  // offset in the file
   uint64_t bytes = 0;
 };
 
 using Metadata = std::map<std::string, std::string>;
 
 struct SafetensorsHeader {
-  std::vector<TensorInfo> tensors;  // by their place in the file
+  std::vector<TensorInfo> tensors;  // in the order of their places in the file
   Metadata metadata;
 };
 
-// What the first bytes of a file of so many bytes say, its whole header among them. DataError begins with
-// `name`.
+// Returns the header of a file of `file_bytes` bytes; `front` are its first bytes, the whole header
+// among them. A DataError begins with `name`.
 SafetensorsHeader read_safetensors_header(std::string_view front,
                                           uint64_t file_bytes,
                                           const std::string& name);
@@ -54,14 +54,15 @@ class Safetensors {
   [[nodiscard]] const std::vector<TensorInfo>& tensors() const { return header_.tensors; }
   [[nodiscard]] const Metadata& metadata() const { return header_.metadata; }
 
-  // nullptr when there is none of that name.
+  // Returns nullptr when there is no tensor of that name.
   [[nodiscard]] const TensorInfo* find(std::string_view name) const;
 
-  // Not aligned to the element in files of others: to be copied, not cast. Valid as long as this
-  // object, also when it is moved.
+  // Returns the bytes of a tensor. In files of other writers they may not be aligned to the
+  // element: copy, do not cast. Valid as long as this object, also when it is moved.
   [[nodiscard]] std::span<const std::byte> bytes(const TensorInfo& tensor) const;
 
-  // They are not needed soon again: who reads one tensor after the other has only one in memory.
+  // Releases the memory of a tensor that is not needed soon again: reading one tensor after the
+  // other then keeps only one in memory.
   void release(const TensorInfo& tensor) const;
 
  private:
@@ -70,14 +71,14 @@ class Safetensors {
   std::vector<size_t> by_name_;
 };
 
-// The header for these tensors: length and JSON, padded with spaces to a multiple of `alignment` bytes, itself one
-// of 8. The tensors lie in the order given.
+// Returns the header for these tensors: length and JSON, padded with spaces to a multiple of
+// `alignment` bytes, itself a multiple of 8. The tensors lie in the order given.
 std::string safetensors_header(const std::vector<TensorSpec>& tensors,
                                const Metadata& metadata,
                                size_t alignment = 8);
 
-// The same tensors and bytes always give the same file. Under its name it appears when it is
-// finished; without that nothing stays behind.
+// Writes a file; the same tensors and bytes always give the same one. It gets its name in finish();
+// without that nothing stays behind.
 class SafetensorsWriter {
  public:
   SafetensorsWriter(std::filesystem::path path,
@@ -87,10 +88,10 @@ class SafetensorsWriter {
   SafetensorsWriter& operator=(const SafetensorsWriter&) = delete;
   ~SafetensorsWriter();
 
-  // The next bytes of that tensor.
+  // Appends the next bytes of a tensor.
   void write(std::string_view name, std::span<const std::byte> bytes);
 
-  // All tensors have all their bytes.
+  // Completes the file; all tensors must have all their bytes.
   void finish();
 
  private:

@@ -1,5 +1,5 @@
 // safetensors_index.h -- a model in a directory, as Hugging Face lays it out: model.safetensors, or
-// several files and model.safetensors.index.json, which says what is where.
+// several files and model.safetensors.index.json, which maps tensors to files.
 //
 //   const TensorDirectory model("llama-3-8b");
 //   const auto tensor = model.find("model.norm.weight");
@@ -9,8 +9,8 @@
 //   for (const ShardFile& shard : plan.files)        // SafetensorsWriter for each,
 //   write_index(directory, plan);                    // and this last
 //
-// The files an index names stand beside it: names with a path in them are refused. Index and files
-// must agree on every tensor.
+// The files that an index names are in the same directory: names with a path are refused. Index and
+// files must agree on every tensor.
 #pragma once
 
 #include <cstdint>
@@ -31,25 +31,25 @@ constexpr const char* kIndexFile = "model.safetensors.index.json";
 
 struct SafetensorsIndex {
   std::map<std::string, std::string> weight_map;  // tensor -> file
-  std::optional<uint64_t> total_size;             // of all tensors, in bytes
+  std::optional<uint64_t> total_size;             // bytes of all tensors
 };
 
-// DataError begins with `name`.
+// Parses an index. A DataError begins with `name`.
 SafetensorsIndex read_safetensors_index(std::string_view json, const std::string& name);
 
 class TensorDirectory {
  public:
   struct Found {
     const TensorInfo* info;
-    std::span<const std::byte> bytes;  // as long as the directory
-    const Safetensors* file;           // that they are in
+    std::span<const std::byte> bytes;  // valid as long as the directory
+    const Safetensors* file;           // file that holds them
   };
 
-  // A directory, or one file of tensors.
+  // Opens a directory, or one file of tensors.
   explicit TensorDirectory(const std::filesystem::path& path);
 
   [[nodiscard]] std::optional<Found> find(std::string_view name) const;
-  [[nodiscard]] Found require(std::string_view name) const;  // DataError names the directory
+  [[nodiscard]] Found require(std::string_view name) const;  // throws DataError with the directory
   [[nodiscard]] std::vector<std::string> names() const;      // sorted
   [[nodiscard]] const std::vector<Safetensors>& files() const { return files_; }
 
@@ -71,13 +71,13 @@ struct ShardPlan {
   uint64_t total_bytes = 0;
 };
 
-// Fills files up to max_bytes of tensors in the order given; a tensor larger than that has a file of
-// its own. A single file is model.safetensors, several are model-00001-of-00007.safetensors.
+// Fills files up to max_bytes of tensors in the order given; a larger tensor has a file of its own.
+// A single file is model.safetensors, several are model-00001-of-00007.safetensors.
 ShardPlan plan_shards(const std::vector<TensorSpec>& tensors, uint64_t max_bytes);
 
 std::string index_json(const ShardPlan& plan);
 
-// For a plan of several files; a single one needs no index.
+// Writes the index of a plan of several files; a single one needs none.
 void write_index(const std::filesystem::path& directory, const ShardPlan& plan);
 
 }  // namespace shoal::state

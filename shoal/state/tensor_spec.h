@@ -1,9 +1,9 @@
-// tensor_spec.h -- what a tensor on disk is: a name, a type of element and a shape.
+// tensor_spec.h -- the description of a tensor on disk: a name, an element type and a shape.
 //
 //   const TensorSpec spec{"model.norm.weight", DType::kBf16, {4096}};
 //   tensor_bytes(spec.dtype, spec.shape)    // 8192
 //
-// Elements lie in C order and little endian. A shape {} is one element; a 0 in it makes none.
+// Elements are in C order and little endian. A shape {} is one element; a 0 in it makes none.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,9 @@
 
 namespace shoal::state {
 
-// In the order of the safetensors library: its writer sorts by it, from the last to the first, so
-// that larger elements stand first and all are aligned. The types shoal does not compute with (f8,
-// complex, unsigned beyond 8 bits) can be carried all the same.
+// The element types, in the order of the safetensors library: its writer sorts by it, from the last
+// to the first, so that larger elements come first and all are aligned. Types that shoal does not
+// compute with (f8, complex, unsigned beyond 8 bits) can be stored all the same.
 enum class DType : uint8_t {
   kBool,
   kU8,
@@ -61,13 +61,14 @@ struct TensorSpec {
   bool operator==(const TensorSpec&) const = default;
 };
 
-// Nothing when a dimension is negative, there are too many, or the bytes exceed kMaxBytes.
+// Returns the bytes of a tensor; nothing when a dimension is negative, there are too many, or the
+// bytes exceed kMaxBytes.
 std::optional<uint64_t> checked_bytes(DType dtype, const Shape& shape);
 
-// The same where that cannot be.
+// Returns the bytes of a tensor whose shape is known to be valid.
 uint64_t tensor_bytes(DType dtype, const Shape& shape);
 
-// 1 to kMaxTensorName bytes of UTF-8 without NUL.
+// Returns whether a name is 1 to kMaxTensorName bytes of UTF-8 without NUL.
 bool is_tensor_name(std::string_view name);
 
 std::string describe(const Shape& shape);  // "[2, 3]"

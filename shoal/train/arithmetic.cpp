@@ -8,7 +8,7 @@
 #include <ATen/ATen.h>
 
 #include "shoal/blueprint/decoder.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 
 namespace shoal::train {
 
@@ -17,7 +17,7 @@ double operations_per_token(const config::ModelConfig& config, int64_t sequence_
   for (const blueprint::UnitBlueprint& unit :
        blueprint::units_of(config, blueprint::UnitRange::all(config))) {
     for (const blueprint::WeightSpec& weight : unit.weights) {
-      // Rows of an embedding are looked up; a tied one is also the head's matrix.
+      // An embedding is no matrix product; a tied one is also the head's matrix.
       const bool looked_up = unit.kind == config::UnitKind::kEmbedding;
       const bool is_head = looked_up && config.tied && weight.name == blueprint::kTiedMatrix;
       if (weight.is_matrix() && (!looked_up || is_head))

@@ -10,7 +10,7 @@
 namespace shoal::train {
 namespace {
 
-// Takes part in everything, and adds nothing.
+// Masks all targets: the pass takes part in all communication and adds nothing to the loss.
 void mask_all_targets(model::Pass& pass) {
   pass.targets->counted = at::zeros_like(pass.targets->classes, at::kByte);
 }

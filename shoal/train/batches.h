@@ -1,4 +1,4 @@
-// batches.h -- the tokens of a step as micro-batches: passes through the model.
+// batches.h -- cuts the tokens of a step into micro-batches, for gradient accumulation.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 namespace shoal::train {
 
 struct BatchOptions {
-  int64_t passes = 1;              // rows are divided as evenly as they can be
+  int64_t passes = 1;              // number of micro-batches, as even as possible
   bool separate_documents = true;  // see DataConfig
   bool training = true;
 };
 
 using plan::passes_of_step;
 
-// The micro-batches of a rank. With more passes than rows some have a row whose targets are masked: ranks that work
-// together need the same number of passes.
+// Returns the micro-batches of a rank. With more passes than rows, the extra ones have a row whose
+// targets are masked: ranks that work together need the same number of passes.
 std::vector<model::Pass> micro_batches_of(const feed::TokenBatch& tokens,
                                           const parallel::ParallelModel& model,
                                           const BatchOptions& options);

@@ -13,14 +13,14 @@ namespace shoal::train {
 
 struct EvaluationOptions {
   int64_t batches = 20;
-  int64_t batch = 16;  // sequences of all ranks; at least as many as data-parallel ranks
+  int64_t batch = 16;  // sequences over all ranks; at least one per data-parallel rank
   std::optional<int64_t> micro_batch = std::nullopt;
   bool separate_documents = true;
   c10::Device device = c10::Device(c10::kCPU);
 };
 
-// Mean over the targets of the first batches * batch samples of `stream`: the same ones each time and on every layout.
-// Collective.
+// Returns the mean loss over the targets of the first batches * batch samples of `stream`: the same
+// ones each time and on every layout. Collective.
 double evaluate(parallel::ParallelModel& model,
                 const parallel::Ranks& ranks,
                 const std::shared_ptr<const data::SampleStream>& stream,

@@ -1,4 +1,4 @@
-// precision.h -- what a precision of the config means for tensors.
+// precision.h -- the tensor types of a configured precision.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace shoal::train {
 
-// Also lets products of fp32 matrices use TF32, or forbids it: a switch of the whole process.
+// Returns the types, device and seed of a model. Also sets whether fp32 matrix products may use
+// TF32, for the whole process.
 model::Materials materials_of(config::Precision precision, c10::Device device, uint64_t seed);
 
 }  // namespace shoal::train

@@ -6,14 +6,14 @@
 
 #include <ATen/ATen.h>
 
-#include "shoal/checkpoint/agreement.h"
 #include "shoal/checkpoint/hugging_face.h"
+#include "shoal/checkpoint/together.h"
 #include "shoal/checkpoint/training_state.h"
 #include "shoal/config/print.h"
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
-#include "shoal/core/units.h"
-#include "shoal/optim/curve.h"
+#include "shoal/core/quantities.h"
+#include "shoal/optim/learning_rate.h"
 #include "shoal/plan/layout.h"
 #include "shoal/state/checkpoint_store.h"
 #include "shoal/train/arithmetic.h"
@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A number that a checkpoint's values hold as text.
+// Parses a number that a checkpoint's values hold as text.
 int64_t number_in(const checkpoint::Described& checkpoint, const std::string& key) {
   const auto found = checkpoint.values.find(key);
   if (found == checkpoint.values.end())
@@ -185,12 +185,13 @@ Trainer::StepFigures Trainer::take_step() {
   return figures;
 }
 
-metrics::Record Trainer::record_of(const StepFigures& figures) {
+metrics::StepRecord Trainer::record_of(const StepFigures& figures) {
   const bool first = std::exchange(first_step_of_process_, false);
-  // The first step of a process makes buffers and threads: it says little about those to come.
+  // The first step of a process allocates buffers and starts threads: its time says little about
+  // later steps.
   recent_dt_ = first || recent_dt_ == 0 ? figures.dt : 0.9 * recent_dt_ + 0.1 * figures.dt;
   const double per_second = static_cast<double>(figures.tokens) / figures.dt;
-  metrics::Record record{
+  metrics::StepRecord record{
       .step = step_,
       .tokens = tokens_,
       .loss = figures.loss,
@@ -214,7 +215,7 @@ metrics::Record Trainer::record_of(const StepFigures& figures) {
   return record;
 }
 
-// Again now and then: others may have had the machine the first time.
+// Measured again now and then: the machine may have been busy the first time.
 void Trainer::measure_peak() {
   const at::ScalarType type = model_->groups().front()->shard().scalar_type();
   peak_ = std::max(peak_, measured_peak(type, ranks_.device()));
@@ -232,7 +233,7 @@ double Trainer::evaluate_once() {
                    .device = ranks_.device()});
 }
 
-void Trainer::evaluate_into(metrics::Record& record, metrics::Sinks& sinks) {
+void Trainer::evaluate_into(metrics::StepRecord& record, metrics::Sinks& sinks) {
   measure_peak();
   if (validation_) {
     record.val_loss = evaluate_once();
@@ -243,7 +244,7 @@ void Trainer::evaluate_into(metrics::Record& record, metrics::Sinks& sinks) {
   if (writes()) sinks.text(step_, "sample", text);
 }
 
-// What became of it matters less than the save to come.
+// Whether it succeeded matters less than the save to come.
 void Trainer::finish_save_before() {
   try {
     saver_.finish();
@@ -260,7 +261,7 @@ bool Trainer::save(metrics::Sinks& sinks, std::optional<double> best, bool wait)
     if (writes()) log::warn("step {} is not saved: the save before is not over yet", step_);
     return false;
   }
-  sinks.flush();  // a run that goes on from here must find its figures up to here
+  sinks.flush();  // a run resumed from here must find its metrics up to here
   try {
     saver_.begin(
         static_cast<uint64_t>(step_), training_state(),
@@ -298,7 +299,7 @@ bool Trainer::save(metrics::Sinks& sinks, std::optional<double> best, bool wait)
   return true;
 }
 
-bool Trainer::agree_after_step(metrics::Record& record) {
+bool Trainer::agree_after_step(metrics::StepRecord& record) {
   bool stop = false;
   if (told_.defined()) {
     telling_.wait();
@@ -310,7 +311,7 @@ bool Trainer::agree_after_step(metrics::Record& record) {
     record.memory_bytes = std::max(*record.memory_bytes, static_cast<int64_t>(agreed[1]));
     if (told_phase_ == saver_.phases() &&
         !saver_.advance({.busy = agreed[2] > 0, .failed = agreed[3] > 0}))
-      best_ = best_before_;  // the best one is not there
+      best_ = best_before_;  // the best checkpoint was not saved
   }
   const checkpoint::SaveStatus save = saver_.status();
   told_ = at::tensor(
@@ -328,7 +329,7 @@ void Trainer::note_skipped(bool skipped) {
   skipped_in_a_row_ = skipped ? skipped_in_a_row_ + 1 : 0;
   const int64_t limit = config_.optimizer.skip_limit;
   if (limit == 0 || skipped_in_a_row_ < limit) return;
-  saver_.finish();  // what is being saved is from before
+  saver_.finish();  // the save under way is of an earlier step
   throw Error(ExitCode::kReplayAsked,
               format("the last {} steps up to {} were skipped, because their losses or gradients "
                      "are not finite, or spikes: the weights have not moved since; lower "
@@ -350,17 +351,20 @@ End Trainer::run(metrics::Sinks& sinks) {
                           .world_size = ranks_.size(parallel::kDataAxes),
                           .first_sample = next_sample_,
                           .threads = config_.data.threads},
-      feed::FeedOptions{.device = ranks_.device()});
+      feed::FeedOptions{.device = ranks_.device(),
+                        .peers = config_.data.read == config::ReadBy::kLeader
+                                     ? std::optional(ranks_.along(plan::Axis::kTp))
+                                     : std::nullopt});
   bool stopped = false;
   while (step_ < config_.train.steps && !stopped) {
-    metrics::Record record = record_of(take_step());
+    metrics::StepRecord record = record_of(take_step());
     const bool last = step_ == config_.train.steps;
     stopped = agree_after_step(record);
     const bool evaluating =
         config_.train.eval_every > 0 && !stopped && (due(config_.train.eval_every) || last);
     if (evaluating) evaluate_into(record, sinks);
     sinks.write(record);
-    // Every comparison with a NaN is false: one that came first would stay the best.
+    // Every comparison with NaN is false: a NaN that came first would stay the best.
     const bool best =
         record.val_loss && std::isfinite(*record.val_loss) && (!best_ || *record.val_loss < *best_);
     const bool wanted = due(config_.train.save_every) || last || stopped || best;

@@ -28,12 +28,12 @@ const at::Tensor& shard_of(const ParallelModel& model, const plan::Holding& hold
   return what == What::kGradient ? group.shard_gradient() : group.shard();
 }
 
-// This rank's elements of a weight, or of its gradient.
+// Returns this rank's elements of a weight, or of its gradient.
 at::Tensor held(const ParallelModel& model, const plan::Holding& holding, What what) {
   return shard_of(model, holding, what).narrow(0, holding.offset, holding.count);
 }
 
-// Logical tensors of sides that rank 0 trains alone, as all ranks get to see them.
+// Broadcasts the logical tensors of sides that rank 0 trains alone.
 class Reference {
  public:
   Reference(const config::RunConfig& config, comm::Group all, int64_t sides)
@@ -41,7 +41,7 @@ class Reference {
         sides_(sides),
         units_(blueprint::units_of(config.model, blueprint::UnitRange::all(config.model))) {}
 
-  // Calls visit(name, tensors of each side, in fp64), on all ranks. `sides` only on rank 0.
+  // Calls visit(name, tensors of each side, in fp64) on all ranks. `sides` is set on rank 0 only.
   template <class Visit>
   void for_each(const std::vector<const Side*>& sides, What what, Visit&& visit) {
     for (const blueprint::UnitBlueprint& unit : units_) {
@@ -92,7 +92,8 @@ class Holdings {
       holdings_.emplace(holding.weight->name, holding);
   }
 
-  // Calls visit(this rank's elements, the same elements of `whole`) for what this rank holds of `name`, in fp64.
+  // Calls visit(this rank's elements, the same elements of `whole`) for what this rank holds of
+  // `name`, in fp64.
   template <class Visit>
   void for_each(const std::string& name, const at::Tensor& whole, What what, Visit&& visit) const {
     const auto [begin, end] = holdings_.equal_range(name);
@@ -105,12 +106,12 @@ class Holdings {
   std::multimap<std::string, plan::Holding> holdings_;
 };
 
-// A NaN is the largest of all differences.
+// Takes the maximum, where NaN counts as the largest.
 void raise(double& worst, double difference) {
   if (!(difference <= worst)) worst = difference;
 }
 
-// The largest on any rank; NaN when any has one.
+// Takes the maximum over ranks; NaN when any rank has one.
 void share(comm::Group& all, Agreement& found) {
   std::vector<double*> figures = {&found.loss,     &found.norm,     &found.largest_gradient,
                                   &found.own_loss, &found.own_norm, &found.largest_weight};
@@ -127,7 +128,8 @@ void share(comm::Group& all, Agreement& found) {
   for (size_t i = 0; i < figures.size(); ++i) *figures[i] = raw[i];
 }
 
-// How far one rank gets from itself by that says how much a model makes of round-off.
+// Moves weights by one ulp: how far two runs then differ shows how much the model amplifies
+// round-off.
 void move_by_last_place(Side& side) {
   side.model().set_masters([&] {
     const at::NoGradGuard no_grad;
@@ -136,7 +138,7 @@ void move_by_last_place(Side& side) {
   });
 }
 
-// Sums of squares on their way to Distances.
+// Accumulates sums of squares for Distances.
 class Errors {
  public:
   // One rank's whole tensor is the same on every rank.
@@ -150,7 +152,7 @@ class Errors {
     squares.elements += static_cast<double>(exact.numel());
     squares.of_step = exact.numel();
   }
-  // Elements of the layout are on some ranks, as often as it likes.
+  // An element of the layout may be on several ranks.
   void add_layout(Distance TensorDifference::*of, const std::string& name, const at::Tensor& by) {
     Squares& squares = sums_[{name, of == &TensorDifference::weight_error}];
     squares.layout += by.square().sum().item<double>();
@@ -181,13 +183,13 @@ class Errors {
   struct Squares {
     double one_rank = 0;
     double exact = 0;
-    double elements = 0;  // of all steps
+    double elements = 0;  // over all steps
     int64_t of_step = 0;
     double layout = 0;
-    double held = 0;  // of the layout's elements on this rank
+    double held = 0;  // number of the layout's elements on this rank
   };
 
-  std::map<std::pair<std::string, bool>, Squares> sums_;  // by name, and whether of weights
+  std::map<std::pair<std::string, bool>, Squares> sums_;  // by name, and whether it is a weight
 };
 
 }  // namespace
@@ -215,10 +217,11 @@ Agreement compare_with_one_rank(const config::RunConfig& config,
   for (size_t i = 0; i < everybody.size(); ++i) everybody[i] = static_cast<int>(i);
   comm::Group all = world.group("all", everybody);
   const Ranks alone = Ranks::alone(world, config.train.device);
-  const Ranks ranks(world, config);  // the last: it closes the doors
+  const Ranks ranks(world, config);  // the last group: no further connections are accepted
 
   Side layout(config, ranks);
-  // On rank 0: as the layout computes, and in fp64; of fp64 itself another that begins a little beside it.
+  // On rank 0: one side in the layout's precision and one in fp64; when the layout computes in
+  // fp64, the second begins one ulp away.
   std::vector<std::unique_ptr<Side>> sides;
   if (world.rank() == 0) {
     sides.push_back(std::make_unique<Side>(plain, alone));
@@ -265,7 +268,7 @@ Agreement compare_with_one_rank(const config::RunConfig& config,
     raise(worst, std::abs(expected.item<double>() - ours.item<double>()));
     return expected.item<double>();
   };
-  // What the first side has, and how far the other one is from it; nothing where there is none.
+  // Returns the first side's value, and sets the other side's difference from it, if there is one.
   const auto of_sides = [&](const auto& take, double& own) {
     if (sides.empty()) return at::Tensor();
     const at::Tensor first = take(*sides.front());

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kTargetsThatCount = 0.9;
 
-// Lengths that add up to `length`.
+// Draws document lengths that sum to `length`.
 void cut_into_documents(const Random& random,
                         uint64_t sample,
                         int64_t length,

@@ -1,5 +1,5 @@
-// made_up_batch.h -- random tokens where no data is at hand: the same for a sample whoever asks, with
-// documents of odd lengths and targets that do not count.
+// made_up_batch.h -- random tokens for runs without data: the same for a sample on every rank, with
+// documents of odd lengths and masked targets.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct MadeUpSamples {
   int64_t classes = 0;
 };
 
-// Samples [first, first + rows).
+// Returns samples [first, first + rows).
 feed::TokenBatch made_up_batch(const MadeUpSamples& samples, uint64_t first, int64_t rows);
 
 }  // namespace shoal::verify

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kMadeUpVocabulary = 257;
 constexpr double kLeastEpsilon = 1e-3;
 
-// Numbers of one case, in the order in which they are asked for.
+// Random numbers of one case, in the order of the calls.
 class Dice {
  public:
   Dice(uint64_t seed, std::string_view what, uint64_t number)
@@ -27,7 +27,7 @@ class Dice {
                                       static_cast<double>(high - low + 1));
   }
   bool chance(double share) { return random_.uniform(next_++) < share; }
-  // As likely from 1 to 10 as from 1,000 to 10,000.
+  // Draws log-uniformly: as likely from 1 to 10 as from 1,000 to 10,000.
   int64_t of_any_size(int64_t low, int64_t high) {
     const double exponent = random_.uniform(next_++);
     return static_cast<int64_t>(
@@ -76,7 +76,7 @@ void draw_model(Dice& dice, Sets& sets) {
   }
   set("hidden", dice.between(1, 53));
   set("context", dice.between(2, 23));
-  // Now and then so many that losses and gradients take several pieces.
+  // Rarely, the vocabulary is so large that losses and gradients take several pieces.
   set("vocab_size", dice.chance(0.02) ? int64_t{20'011} : dice.of_any_size(11, 300));
   set("positions", positions);
   set("norm", dice.one_of(std::array{"layer", "rms", "plain"}));
@@ -86,13 +86,13 @@ void draw_model(Dice& dice, Sets& sets) {
   set("bias", dice.one_of(std::array{"all", "qkv", "none"}));
   if (dice.chance(0.5)) set("tied", std::string("false"));
   if (dice.chance(0.3)) set("dropout", dice.one_of(std::array{"0.1", "0.5"}));
-  // Gradients of some size, and norms that do not make much of what is nearly nothing.
+  // These give gradients of some size, and norms that do not amplify tiny values.
   set("init_std", std::string("0.2"));
   set("norm_epsilon", std::string("1.0e-3"));
 }
 
-// Where arithmetic is rounded much, of a kind that does not make chaos of it: one rank's own distance from fp64 would then be a
-// matter of luck, and so would the layout's.
+// In low precision the model must not be chaotic: otherwise one rank's distance from fp64 would be
+// a matter of luck, and so would the layout's.
 void draw_precision(Dice& dice, Sets& sets) {
   sets["train.precision"] =
       dice.one_of(std::array{"fp64", "fp64", "fp64", "fp64", "fp64", "fp64", "fp32", "bf16"});
@@ -101,7 +101,7 @@ void draw_precision(Dice& dice, Sets& sets) {
   sets["model.init_std"] = "0.05";
   sets["model.layers"] =
       std::to_string(dice.between(2, std::max<int64_t>(3, number_of(sets, "parallel.pp"))));
-  // Sums of many, so that luck evens out.
+  // Larger sums, so that round-off averages out.
   const int64_t heads = number_of(sets, "model.heads");
   sets.erase("model.head_width");
   sets["model.width"] =
@@ -113,7 +113,7 @@ void draw_training(Dice& dice, Sets& sets) {
   sets["run.seed"] = std::to_string(dice.between(0, 1 << 20));
   sets["optimizer.kind"] = dice.one_of(std::array{"adamw", "adamw", "sgd", "muon"});
   sets["optimizer.lr"] = "0.01";
-  sets["optimizer.epsilon"] = "1.0e-3";  // AdamW divides by it what is nothing but round-off
+  sets["optimizer.epsilon"] = "1.0e-3";  // AdamW would otherwise amplify round-off
   sets["optimizer.clip"] = dice.one_of(std::array{"0", "0.5", "1"});
   if (dice.chance(0.3)) sets["optimizer.weight_decay"] = "0";
   const int64_t data_ranks =
@@ -124,12 +124,12 @@ void draw_training(Dice& dice, Sets& sets) {
   if (dice.chance(0.3)) sets["data.separate_documents"] = "false";
 }
 
-// Each prime factor of the ranks goes to some axis.
+// Gives each prime factor of the ranks to a random axis.
 void draw_degrees(Dice& dice, int ranks, Sets& sets) {
   constexpr std::array kAxes = {"parallel.dp_replicate", "parallel.dp_shard", "parallel.pp",
                                 "parallel.tp"};
   for (const char* const axis : kAxes) sets.erase(axis);
-  if (dice.chance(0.2)) {  // all of them to one
+  if (dice.chance(0.2)) {  // all ranks to one axis
     sets[dice.one_of(kAxes)] = std::to_string(ranks);
     ranks = 1;
   }
@@ -142,7 +142,7 @@ void draw_degrees(Dice& dice, int ranks, Sets& sets) {
   if (!sets.contains("parallel.dp_shard")) sets["parallel.dp_shard"] = "1";
 }
 
-// Everything of a layout but its degrees.
+// Draws everything of a layout except its degrees.
 void draw_layout(Dice& dice, Sets& sets) {
   const auto set = [&](const std::string& key, std::string value) {
     sets["parallel." + key] = std::move(value);
@@ -172,7 +172,7 @@ bool can_run(const RandomCase& candidate) {
   }
 }
 
-// How simple a value of a key can be; what is not here has its default for that.
+// Returns the simplest value of a key; for keys not listed it is the default.
 const std::map<std::string, std::string>& simplest_values() {
   static const std::map<std::string, std::string> values = {{"model.layers", "1"},
                                                             {"model.heads", "1"},
@@ -212,7 +212,7 @@ int ranks_of(const Sets& sets) {
 
 config::RunConfig compared(config::RunConfig config) {
   config.train.init_from = config::kFromScratch;
-  config.optimizer.curve = config::CurveKind::kConstant;
+  config.optimizer.lr_schedule = config::LrSchedule::kConstant;
   config.optimizer.warmup = 0;
   config.optimizer.scale_by_ranks = false;
   if (config.train.precision != config::Precision::kFp64)
@@ -244,7 +244,7 @@ RandomCase draw_case(uint64_t seed, uint64_t number, const DrawOptions& options)
   RandomCase drawn{.ranks = static_cast<int>(dice.between(2, options.most_ranks))};
   Sets degrees;
   draw_degrees(dice, drawn.ranks, degrees);
-  // Until there is a model for them: else degrees that few models have would be rare.
+  // Draws models until one fits the degrees: otherwise degrees that fit few models would be rare.
   for (;;) {
     drawn.sets = degrees;
     draw_model(dice, drawn.sets);

@@ -3,7 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "shoal/core/even_parts.h"
-#include "shoal/optim/curve.h"
+#include "shoal/optim/learning_rate.h"
 #include "shoal/train/batches.h"
 #include "shoal/train/precision.h"
 #include "shoal/verify/made_up_batch.h"

@@ -1,4 +1,4 @@
-// side.h -- a layout that takes steps on made-up tokens: one side of a comparison, or what is counted.
+// side.h -- a layout that trains on random tokens: one side of a comparison.
 //
 //   Side side(config, ranks);
 //   for (int64_t step = 0; step < 5; ++step) {
@@ -16,18 +16,18 @@
 
 namespace shoal::verify {
 
-// A model, and its share of every step's samples.
+// A model, and this rank's share of every step's samples.
 class Side {
  public:
-  // Both outlive it. Collective, as is all below.
+  // `config` and `ranks` outlive the side. Collective, as are the steps below.
   Side(const config::RunConfig& config, const parallel::Ranks& ranks);
 
   [[nodiscard]] parallel::ParallelModel& model() { return model_; }
   [[nodiscard]] const parallel::ParallelModel& model() const { return model_; }
 
-  // The loss of a step, of all ranks.
+  // Computes the gradients of a step and returns the loss of all ranks.
   at::Tensor gradients_of(int64_t step);
-  // New weights from them. The norm of the gradients, before clipping.
+  // Updates the weights from the gradients, and returns their norm before clipping.
   at::Tensor update();
 
  private:

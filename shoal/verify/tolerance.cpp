@@ -12,7 +12,7 @@ namespace {
 struct Epsilons {
   const char* type;
   double epsilon;
-  double loss;  // so many of it
+  double loss;  // epsilons of the loss
   double tensor;
 };
 
@@ -107,7 +107,7 @@ std::vector<std::string> outside(const Agreement& found, const Tolerance& allowe
   };
   const bool by_distance = allowed.of_own_distance > 0;
   for (const auto& [name, tensor] : found.tensors) {
-    // What was loaded is what other ranks computed.
+    // Loaded weights were computed by another layout.
     if (!found.resumed)
       note("the first value of " + name, tensor.initial, 0);
     else if (!by_distance)

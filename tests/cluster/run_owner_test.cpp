@@ -133,7 +133,7 @@ TEST(RunOwner, OfAJobThatSlurmHasStartedAgainIsGone) {
   EXPECT_TRUE(RunOwner(directory.path(), named("next"), restarted("2"), {.patience = 1h}).owns());
 }
 
-// Of another host nothing is known but whether its file is touched.
+// An owner on another host is watched only by whether its file is touched.
 TEST(RunOwner, OfAnotherHostIsWatched) {
   const TempDir directory;
   const std::map<std::string, std::string> elsewhere = {{"host", "n2"}, {"boot", "another"}};

@@ -1,4 +1,4 @@
-// What a group promises beyond right results: rules, deadlines, causes, memory.
+// The guarantees of a group beyond right results: rules, deadlines, error causes, memory.
 
 #include <csignal>
 #include <functional>
@@ -140,7 +140,7 @@ TEST(Pending, DroppedUnwaitedIsReported) {
 }
 #endif
 
-// The job's store, where ranks still meet when no call of a group is possible any more.
+// Returns the job's store, where ranks can still synchronize when no group works any more.
 cluster::StoreClient store_of(const World& world, const cluster::Environment& environment) {
   const std::string text = world.store_endpoint();
   const size_t colon = text.rfind(':');
@@ -150,7 +150,7 @@ cluster::StoreClient store_of(const World& world, const cluster::Environment& en
       10s);
 }
 
-// Rank 1 stays until the others are done, and rank 0, who has the store, until rank 1 has heard it.
+// Rank 1 stays until the others are done, and rank 0, which has the store, until rank 1 knows it.
 void wait_until_told(cluster::StoreClient& store) {
   for (const int peer : {0, 2}) (void)store.get(format("done/{}", peer), 60s);
   store.set("done/1", "heard");
@@ -161,8 +161,8 @@ void tell_rank_1(cluster::StoreClient& store, int rank) {
   if (rank == 0) (void)store.get("done/1", 60s);
 }
 
-// Ranks 0 and 2 meet in a collective that rank 1 never joins; what they were told is checked by
-// `expect`. Rank 1 stays until they have been told.
+// Ranks 0 and 2 call a collective that rank 1 never joins; `expect` checks their error texts. Rank
+// 1 stays until they have them.
 void without_rank_1(
     Duration deadline,
     const std::function<void(Group& group, const std::string& text)>& expect,
@@ -213,7 +213,8 @@ TEST(Deadline, DoesNotNameThoseWhoCameLate) {
       });
 }
 
-// Else whoever waits for one after the other, as destructors do, hides the first for as many deadlines.
+// Otherwise destructors that wait for one call after the other would hide the first error for many
+// deadlines.
 TEST(Deadline, OnceACallHasFailedNothingElseIsWaitedFor) {
   run_ranks(3, [&](const cluster::Membership& me, const cluster::Environment& environment) {
     const auto world = join_gloo(me, environment, 2s);
@@ -278,7 +279,7 @@ TEST(Fault, AKilledRankIsTheCauseAndItsPeersSaySo) {
             {.expected_exit_code = 128 + SIGKILL, .expected_cause = "rank 2"});
 }
 
-// What another start would not mend is not "please requeue".
+// An error that a restart would not fix must not ask for one.
 TEST(Fault, ACallThatCannotStartIsNoPeersFault) {
   run_ranks(2, [](const cluster::Membership& me, const cluster::Environment& environment) {
     const auto world = join_gloo(me, environment);
@@ -398,7 +399,7 @@ TEST(Doors, NothingListensOnAWildcardAndGlooListensToNobodyOnceConnected) {
       EXPECT_EQ(stranger.valid(), is_store) << endpoint.text();
     }
     group.barrier("still connected").wait();
-    // The doors open again for those who are expected.
+    // Expected ranks can connect again.
     Group later = world->group("later", everyone(*world));
     at::Tensor x = at::ones({5});
     later.all_reduce(x, Reduce::kSum, "later").wait();

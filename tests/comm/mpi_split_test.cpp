@@ -1,5 +1,5 @@
-// MPI counts in int: longer calls are split. Tried here with a limit of 7 elements, so that every
-// path runs. And its tags may be fewer than ours.
+// MPI counts in int: longer calls are split, here with a limit of 7 elements, so that every path
+// runs. Its largest tag may be smaller than ours.
 
 #include <numeric>
 

@@ -17,11 +17,11 @@ namespace {
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
 
 TEST(OrderedWorker, RunsCallsInTheOrderTheyWereAsked) {
-  std::vector<int> seen;  // written by its thread alone, read when all works are over
+  std::vector<int> seen;  // written by the worker's thread, read when all works are done
   std::vector<c10::intrusive_ptr<c10d::Work>> works;
   OrderedWorker worker("test", nullptr);
   for (int i = 0; i < 1009; ++i) works.push_back(worker.run({}, [&seen, i] { seen.push_back(i); }));
-  // Whoever waits need not be who asked.
+  // Another thread than the caller's may wait.
   std::thread waiter([&works] {
     for (size_t i = works.size(); i-- > 0;) works[i]->wait(10s);
   });

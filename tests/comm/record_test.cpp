@@ -82,8 +82,7 @@ TEST(Record, HoldsTensorsOfAnySize) {
   EXPECT_EQ(log.calls().at(0).bytes, shard * 16384 * 2);
 }
 
-// The figure of the issue: one process walks every group of every rank of a 16,384-rank mesh of
-// five axes.
+// One process walks every group of every rank of a 16,384-rank mesh with five axes.
 TEST(Record, WalksAllGroupsOf16384RanksInTwoSeconds) {
   const plan::Mesh mesh({{Axis::kPp, 8},
                          {Axis::kDpReplicate, 2},
@@ -112,12 +111,12 @@ TEST(Record, WalksAllGroupsOf16384RanksInTwoSeconds) {
   EXPECT_EQ(seen.size(), 16384U / 8 + 16384U / 2 + 16384U / 64 + 16384U / 2 + 16384U / 8)
       << "every group was visited";
   std::cout << "walked " << log.calls().size() << " groups' calls in " << seconds << " s\n";
-#ifndef SHOAL_SANITIZED  // how long an instrumented program takes says nothing
+#ifndef SHOAL_SANITIZED  // times of an instrumented program mean nothing
   EXPECT_LT(seconds, 2.0);
 #endif
 }
 
-// Where the bare call costs nothing, what is left is what Group costs: the announcement, the
+// The bare call costs nothing here, so the rest is the overhead of Group: the announcement, the
 // checks, the Pending.
 TEST(Group, AddsLessThanTenMicrosecondsToACall) {
   const auto world = World::record(0, 2, nullptr);

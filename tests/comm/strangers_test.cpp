@@ -1,5 +1,4 @@
-// A job that is being knocked at: 100,000 connections of garbage while it works, and every result
-// still right.
+// A job gets 100,000 connections of garbage while it works, and every result is still right.
 
 #include <atomic>
 #include <numeric>
@@ -55,7 +54,7 @@ class Stranger {
     const auto soon = Clock::now() + 1s;
     switch (number % 6) {
       case 0:
-        break;  // connects and goes
+        break;  // connects and closes
       case 1:
         cluster::send_all(fd.get(), "GET / HTTP/1.1\r\nHost: x\r\n\r\n", soon);
         break;
@@ -73,7 +72,7 @@ class Stranger {
         break;
       case 5:
         kept_[static_cast<size_t>(number) % kept_.size()] = std::move(fd);
-        break;  // says nothing and stays
+        break;  // sends nothing and stays connected
     }
   }
 

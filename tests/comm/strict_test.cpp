@@ -1,4 +1,5 @@
-// The strict transport refuses what gloo forgives: each case passes with gloo, which the first parameter shows.
+// The strict transport refuses what gloo tolerates: each case passes with gloo, as the first
+// parameter shows.
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -18,7 +19,8 @@ using config::Backend;
 using ::testing::HasSubstr;
 using tests::error_text;
 
-// One rank of two, in a group with the other. Without leaving: where a call has failed nobody is waited for.
+// One rank of two, in a group with the other. It does not leave the world: after a failed call no
+// rank waits.
 struct Pair {
   std::unique_ptr<World> world;
   Group group;
@@ -107,7 +109,7 @@ TEST_P(Rules, WhatIsOnItsWayIsNotThereYet) {
     }
     call.wait();
     EXPECT_TRUE(sum.equal(at::full({13}, 2.0)));
-    // The shard lies in what it is gathered into.
+    // The shard lies inside the gathered tensor.
     const at::Tensor whole = at::full({2, 3}, -1.0);
     const at::Tensor shard = whole[pair.rank];
     shard.fill_(pair.rank);

@@ -11,7 +11,7 @@
 #include "shoal/config/comm_config.h"
 #include "shoal/config/rule.h"
 #include "shoal/config/value.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 
 namespace shoal::tests {
 

@@ -27,7 +27,7 @@ from training_runs import PATIENCE, Run, documents, end_of, kill, shoal
 # Odd sizes throughout: 7 x 17 tokens, 3 heads of 10.
 MODEL = ["model.layers=2", "model.heads=3", "model.width=30", "model.context=17"]
 TRAINING = ["train.batch=7", "train.threads=1", "train.eval_every=0", "train.save_every=0",
-            "optimizer.lr=3e-3", "optimizer.warmup=3", "optimizer.curve=constant"]
+            "optimizer.lr=3e-3", "optimizer.warmup=3", "optimizer.lr_schedule=constant"]
 
 
 def ranks_of(launcher):

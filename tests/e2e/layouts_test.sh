@@ -62,6 +62,15 @@ cp "$scratch/out" "$scratch/loss_of_one"
 expect_exit 0 "$shoal" launch --ranks 2 -- "${train[@]}" --set parallel.tp=2
 cmp "$scratch/out" "$scratch/loss_of_one" || fail 'weights of others are not the same with tp=2'
 
+# One rank of a tensor-parallel group may read for all of them: the same losses.
+train=(launch --ranks 2 -- train "$scratch/small.yaml" --set "data.sources=[$scratch/tokens]" --set "run.directory=$scratch/runs"
+  --set parallel.tp=2)
+expect_exit 0 "$shoal" "${train[@]}" --set run.name=all_read
+expect_exit 0 "$shoal" "${train[@]}" --set run.name=leader_reads --set data.read=leader
+losses() { cut -d, -f1-4 "$scratch/runs/$1/metrics.csv"; }
+losses all_read >"$scratch/of_all"
+losses leader_reads | cmp - "$scratch/of_all" || fail 'data.read: leader trains on other batches'
+
 # What is wrong.
 expect_exit 2 "$shoal" generate "$models/gpt2" "${tokenizer[@]}" --prompt A --layout tp=2
 expect_text "$scratch/err" 'launch 2 ranks|does not divide 1 rank'

@@ -66,7 +66,7 @@ TEST(Feed, LeaderAndEveryRankGiveTheSameBatches) {
       const comm::Group peers = world.group("peers", mine);
       const data::LoaderOptions loading{
           .global_batch = 7, .rank = slice, .world_size = 2, .first_sample = 21};
-      Feed by_leader(open_stream(directory), loading, {.peers = peers, .read = Read::kLeader});
+      Feed by_leader(open_stream(directory), loading, {.peers = peers});
       Feed by_all(open_stream(directory), loading, {.peers = peers});
       for (int step = 0; step < 40; ++step) {
         ASSERT_TRUE(same(by_leader.next(), by_all.next())) << step;
@@ -80,7 +80,7 @@ TEST(Feed, LeaderAndEveryRankGiveTheSameBatches) {
 TEST(Feed, ADamagedShardIsToldToAllPeers) {
   with_data(3, [](comm::World& world, const std::string& directory) {
     const comm::Group peers = world.group("peers", {0, 1, 2});
-    Feed feed(open_stream(directory), {.global_batch = 3}, {.peers = peers, .read = Read::kLeader});
+    Feed feed(open_stream(directory), {.global_batch = 3}, {.peers = peers});
     world.control().barrier("before the damage");
     if (world.rank() == 0) {
       for (uint64_t number = 0; number < 5; ++number) {

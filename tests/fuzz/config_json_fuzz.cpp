@@ -4,12 +4,12 @@
 #include <string>
 #include <string_view>
 
-#include "shoal/state/hugging_face/config_json.h"
+#include "shoal/hugging_face/config_json.h"
 
 #include "tests/fuzz/require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace shoal::state;  // NOLINT(google-build-using-namespace)
+  using namespace shoal::hugging_face;  // NOLINT(google-build-using-namespace)
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   const auto model = shoal::tests::read_or_refuse([&] { return read_config_json(input, "x"); });
   if (!model) return 0;

@@ -40,7 +40,7 @@ class DataLosses : public ::testing::Test {
     return loss;
   }
 
-  // Sample by sample, with one score for every target.
+  // Computes the loss sample by sample, from the logits of every target.
   [[nodiscard]] DataLoss plainly() const {
     const auto stream = open_stream(directory_.path(), kLength);
     DataLoss loss;

@@ -1,4 +1,4 @@
-// What a model writes is what transformers' generate writes; the cache changes nothing but the time.
+// Generated text is that of transformers' generate; the key-value cache changes only the time.
 #include "shoal/generate/generator.h"
 
 #include <gmock/gmock.h>
@@ -47,8 +47,8 @@ TEST_P(EveryFamily, ContinuesLikeTransformers) {
   }
 }
 
-// The largest difference between logits with and without a cache, over all places behind the first 5,
-// relative to the largest logit: rounding errors grow with what is rounded.
+// Returns the largest difference between logits with and without a cache, over all positions after
+// the first 5, relative to the largest logit.
 double cache_difference(const char* family, at::ScalarType type) {
   const auto loaded = load_model(golden_model(family), type);
   const at::Tensor tokens = golden_tensor(family, "greedy").narrow(0, 1, 1);
@@ -104,7 +104,7 @@ class GptTwo : public ::testing::Test {
 TEST_F(GptTwo, StopsWhenTheContextIsFull) {
   const Generation made = run({.max_new_tokens = 100});
   EXPECT_EQ(made.stopped_by, StoppedBy::kContext);
-  // The token in the last place of the context has a successor, which has no place itself.
+  // The last position of the context predicts one more token, which has no position itself.
   EXPECT_EQ(made.ids.size(), 31 - kPrompt + 1);
   EXPECT_EQ(run({.max_new_tokens = 15}).stopped_by, StoppedBy::kCount);
   EXPECT_EQ(run({.max_new_tokens = 1}).ids.size(), 1U);
@@ -115,7 +115,7 @@ TEST_F(GptTwo, SlidesOnFromTheLastHalfOfAFullContext) {
   const std::vector<TokenId> slid = run({.max_new_tokens = 40, .slide = true}).ids;
   ASSERT_EQ(slid.size(), 40U);
   EXPECT_TRUE(std::equal(until_full.begin(), until_full.end(), slid.begin()));
-  // Greedy: what follows is what a new run says behind the last 16 tokens.
+  // With greedy sampling, the rest is what a new run generates after the last 16 tokens.
   std::vector<TokenId> all = prompt_;
   all.insert(all.end(), until_full.begin(), until_full.end());
   const std::vector<TokenId> after = generator_

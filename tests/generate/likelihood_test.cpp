@@ -21,7 +21,7 @@ at::Tensor row_of_ids(const Ids& ids) {
 
 class Likelihoods : public ::testing::Test {
  protected:
-  // The sum of an ending's logarithms, each from a pass of its own.
+  // Returns the sum of an ending's log-probabilities, each from a separate pass.
   [[nodiscard]] double one_by_one(Ids text, const Ids& ending) const {
     double sum = 0;
     for (const TokenId id : ending) {
@@ -75,7 +75,7 @@ TEST_F(Likelihoods, KnowWhichEndingTheModelWouldWrite) {
   EXPECT_GT(found[0].log_probability, found[1].log_probability);
 }
 
-// One token more than the context fits: the last is a target only.
+// One token more than the context fits: the last is only a target.
 TEST_F(Likelihoods, LoseTheBeginningOfALongContext) {
   Ids context(40);
   for (size_t i = 0; i < context.size(); ++i) context[i] = static_cast<TokenId>((7 * i) % 61);

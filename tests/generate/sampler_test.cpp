@@ -34,7 +34,7 @@ std::vector<float> random_scores(size_t count, unsigned seed) {
   return scores;
 }
 
-// What transformers' processors say in words of theirs: each sets scores to -inf.
+// The logits processors of transformers, rewritten: each sets logits to -inf.
 std::vector<double> softmax(const std::vector<double>& scores) {
   const double largest = *std::max_element(scores.begin(), scores.end());
   std::vector<double> result;
@@ -56,7 +56,7 @@ std::map<TokenId, double> reference(const std::vector<float>& given,
       if (score < kth) score = -INFINITY;
     }
   }
-  // Ascending; what has, with all below it, no more than 1 - top_p goes.
+  // In ascending order, tokens whose cumulative probability is at most 1 - top_p are removed.
   std::vector<size_t> order(scores.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return scores[a] < scores[b]; });
@@ -130,7 +130,7 @@ TEST(Candidates, OfKnownScoresAreKnown) {
   EXPECT_THAT(ids({.min_p = 0.19}), ElementsAre(0, 1, 2, 3));
   EXPECT_THAT(ids({.min_p = 0.21}), ElementsAre(1, 3));
   EXPECT_THAT(ids({.min_p = 1}), ElementsAre(1));
-  // Of the two that top-k leaves, 0.5 and 0.3, the first has 0.625.
+  // Top-k leaves two, 0.5 and 0.3: the first then has 0.625.
   EXPECT_THAT(ids({.top_k = 2, .top_p = 0.6}), ElementsAre(1));
   EXPECT_NEAR(by_id(candidates(four, {.top_k = 2})).at(1), 0.625, 1e-7);
 }
@@ -170,8 +170,8 @@ TEST(Penalty, IsThatOfTransformers) {
             1U);
 }
 
-// With probability e^-x at most, a chi-square of k degrees exceeds k + 2 sqrt(k x) + 2 x (Laurent and
-// Massart 2000): of correct samples one set in a million would.
+// With probability e^-x at most, a chi-square of k degrees exceeds k + 2 sqrt(k x) + 2 x (Laurent
+// and Massart 2000): of correct samples one set in a million would.
 double chi_square_bound(size_t degrees) {
   const double k = static_cast<double>(degrees);
   const double x = std::log(1e6);

@@ -37,7 +37,7 @@ TEST(TextStream, HoldsBackHalfACharacter) {
 }
 
 TEST(TextStream, ReplacesWhatIsNoCharacterAsPythonDoes) {
-  // Each as bytes.decode(errors="replace") has it.
+  // Expected texts are those of Python's bytes.decode(errors="replace").
   EXPECT_EQ(show({"\xff"
                   "a"})
                 .text,

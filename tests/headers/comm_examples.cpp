@@ -10,6 +10,7 @@
 #include "shoal/comm/group.h"
 #include "shoal/comm/mesh_groups.h"
 #include "shoal/comm/ordered_worker.h"
+#include "shoal/comm/strict/lent_tensors.h"
 #include "shoal/comm/world.h"
 #include "shoal/config/run_config.h"
 #include "shoal/feed/feed.h"
@@ -47,6 +48,15 @@ void ordered_worker(OrderedWorker& worker,
   work->wait(timeout);
 }
 
+// shoal/comm/strict/lent_tensors.h
+void lent_tensors(const std::vector<at::Tensor>& inputs,
+                  const std::vector<at::Tensor>& outputs,
+                  void (*run)(std::vector<at::Tensor>&, std::vector<at::Tensor>&)) {
+  LentTensors lent(inputs, outputs);
+  run(lent.inputs(), lent.outputs());
+  lent.give_back();
+}
+
 // shoal/comm/world.h
 void world(const cluster::Membership& me,
            const cluster::Environment& environment,
@@ -68,7 +78,7 @@ void feed(const std::shared_ptr<const data::SampleStream>& stream,
           const data::LoaderOptions& loading,
           c10::Device device,
           const comm::Group& tensor_parallel) {
-  Feed feed(stream, loading, {.device = device, .peers = tensor_parallel, .read = Read::kLeader});
+  Feed feed(stream, loading, {.device = device, .peers = tensor_parallel});
   const TokenBatch batch = feed.next();
 }
 

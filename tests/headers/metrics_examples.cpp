@@ -9,10 +9,10 @@
 #include <gtest/gtest.h>
 
 #include "shoal/metrics/event_proto.h"
-#include "shoal/metrics/record.h"
 #include "shoal/metrics/row_file.h"
 #include "shoal/metrics/shown.h"
 #include "shoal/metrics/sink.h"
+#include "shoal/metrics/step_record.h"
 #include "shoal/metrics/terminal.h"
 
 namespace shoal::metrics {
@@ -23,9 +23,9 @@ void event_proto(RowFile& file, double now, int64_t step) {
   file.append(framed(scalars_event(now, step, {{.tag = "loss/loss", .value = 4.5F}})));
 }
 
-// shoal/metrics/record.h
-TEST(HeaderExamples, Record) {
-  Record record{.step = 100, .loss = 4.5};
+// shoal/metrics/step_record.h
+TEST(HeaderExamples, StepRecord) {
+  StepRecord record{.step = 100, .loss = 4.5};
   int absent = 0;
   for (const Field& field : fields()) {
     if (const std::optional<Number> number = field.of(record)) {
@@ -53,7 +53,7 @@ TEST(HeaderExamples, Shown) {
 }
 
 // shoal/metrics/sink.h
-void sink(const Record& record) {
+void sink(const StepRecord& record) {
   Sinks sinks = open_files("runs/small", /*continue_from_step=*/0);
   sinks.add(std::make_unique<Terminal>(STDOUT_FILENO, TerminalOptions{.total_steps = 1000}));
   sinks.write(record);

@@ -9,13 +9,13 @@
 #include <gtest/gtest.h>
 
 #include "shoal/core/box.h"
+#include "shoal/hugging_face/export.h"
+#include "shoal/hugging_face/weight_source.h"
 #include "shoal/state/checkpoint.h"
 #include "shoal/state/checkpoint_diff.h"
 #include "shoal/state/checkpoint_store.h"
 #include "shoal/state/checkpoint_writer.h"
 #include "shoal/state/float_types.h"
-#include "shoal/state/hugging_face/export.h"
-#include "shoal/state/hugging_face/weights.h"
 #include "shoal/state/output_file.h"
 #include "shoal/state/part_report.h"
 #include "shoal/state/part_writer.h"
@@ -70,23 +70,6 @@ TEST(HeaderExamples, FloatTypes) {
   to_fp32(DType::kBf16, bytes, numbers);
   EXPECT_EQ(numbers.front(), 0);
   from_fp32(numbers, DType::kF16, bytes);
-}
-
-// shoal/state/hugging_face/export.h
-void hugging_face_export(const Checkpoint& checkpoint,
-                         const config::ModelConfig& config,
-                         const std::vector<TensorSpec>& specs,
-                         Progress& progress) {
-  export_hugging_face(CheckpointWeights(checkpoint, specs), config, specs, "small-hf",
-                      {.dtype = DType::kBf16}, progress);
-}
-
-// shoal/state/hugging_face/weights.h
-void hugging_face_weights(const Checkpoint& checkpoint,
-                          const std::vector<TensorSpec>& specs,
-                          std::span<float> numbers) {
-  const CheckpointWeights weights(checkpoint, specs);
-  weights.read(specs.front(), {{0, 0}, {64, 768}}, numbers);
 }
 
 // shoal/state/output_file.h
@@ -153,3 +136,31 @@ TEST(HeaderExamples, TensorSpec) {
 
 }  // namespace
 }  // namespace shoal::state
+
+namespace shoal::hugging_face {
+namespace {
+
+using state::Checkpoint;
+using state::DType;
+using state::Progress;
+using state::TensorSpec;
+
+// shoal/hugging_face/export.h
+void hugging_face_export(const Checkpoint& checkpoint,
+                         const config::ModelConfig& config,
+                         const std::vector<TensorSpec>& specs,
+                         Progress& progress) {
+  export_hugging_face(CheckpointWeights(checkpoint, specs), config, specs, "small-hf",
+                      {.dtype = DType::kBf16}, progress);
+}
+
+// shoal/hugging_face/weight_source.h
+void hugging_face_weights(const Checkpoint& checkpoint,
+                          const std::vector<TensorSpec>& specs,
+                          std::span<float> numbers) {
+  const CheckpointWeights weights(checkpoint, specs);
+  weights.read(specs.front(), {{0, 0}, {64, 768}}, numbers);
+}
+
+}  // namespace
+}  // namespace shoal::hugging_face

@@ -43,7 +43,7 @@ void add(const std::filesystem::path& path, std::string_view bytes) {
   std::ofstream(path, std::ios::app) << bytes;
 }
 
-Record record_of(int64_t step, double loss) { return {.step = step, .loss = loss}; }
+StepRecord record_of(int64_t step, double loss) { return {.step = step, .loss = loss}; }
 
 std::string csv_row(int64_t step, double loss) {
   return std::to_string(step) + ",0," + exact(loss) + ",,,0,,0,0,,,0,0,0,,,,\n";

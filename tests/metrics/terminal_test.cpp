@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 // Every figure as wide as it gets.
-Record widest(int64_t step) {
+StepRecord widest(int64_t step) {
   return {.step = step,
           .loss = 99.99994,
           .val_loss = -99.9999,
@@ -33,7 +33,7 @@ Record widest(int64_t step) {
           .time_left = 59 * 60 + 59};
 }
 
-Record small(int64_t step) {
+StepRecord small(int64_t step) {
   return {.step = step, .loss = 4.125, .dt = 0.45, .tokens_per_second = 12345, .time_left = 200};
 }
 
@@ -96,9 +96,9 @@ TEST(Terminal, PrintsPlainLinesWhereThereIsNoTerminal) {
 TEST(Terminal, PrintsWhatMattersWheneverItComes) {
   const Printed printed;
   Terminal terminal(printed.fd(), {.total_steps = 23, .print_every = 10});
-  Record validated = small(4);
+  StepRecord validated = small(4);
   validated.val_loss = 5;
-  Record broken = small(7);
+  StepRecord broken = small(7);
   broken.loss = std::numeric_limits<double>::quiet_NaN();
   for (int64_t step = 1; step <= 23; ++step) {
     terminal.write(step == 4 ? validated : step == 7 ? broken : small(step));

@@ -17,13 +17,13 @@
 
 namespace {
 
-using shoal::metrics::Record;
+using shoal::metrics::StepRecord;
 
 constexpr double kTokensPerStep = 8191;  // prime, so that nothing comes out even
 
-Record made_up(int64_t step, int64_t total, double luck, bool first) {
+StepRecord made_up(int64_t step, int64_t total, double luck, bool first) {
   const auto at = static_cast<double>(step);
-  Record record{.step = step, .tokens = step * static_cast<int64_t>(kTokensPerStep)};
+  StepRecord record{.step = step, .tokens = step * static_cast<int64_t>(kTokensPerStep)};
   record.loss = 2.5 + 8.4 / (1 + at / 40) + 0.1 * luck;
   if (step % 97 == 0) record.loss = std::numeric_limits<double>::quiet_NaN();
   if (step % 101 == 0) record.loss = std::numeric_limits<double>::infinity();

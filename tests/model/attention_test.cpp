@@ -1,4 +1,4 @@
-// The fused attention is the plain one: with documents, and with keys that queries share.
+// Fused attention equals plain attention, with packed documents and with grouped queries.
 
 #include "shoal/model/functions/attention.h"
 
@@ -20,7 +20,7 @@ struct Shape {
   int64_t kv_heads;
   int64_t tokens;
   int64_t features;
-  std::vector<uint32_t> lengths = {};  // of documents; none: rows
+  std::vector<uint32_t> lengths = {};  // of documents; empty: each row is one
 };
 
 // 601 tokens: more than the fused operator takes keys at a time (512).
@@ -43,7 +43,7 @@ struct Inputs {
   at::Tensor q;
   at::Tensor k;
   at::Tensor v;
-  at::Tensor gradient;  // of the output
+  at::Tensor gradient;  // gradient of the output
   Documents documents;
 
   explicit Inputs(const Shape& shape)
@@ -54,7 +54,7 @@ struct Inputs {
         documents(Documents::of_lengths(shape.lengths, shape.tokens)) {}
 };
 
-// Output, dq, dk, dv.
+// Returns output, dq, dk, dv.
 template <class Attention>
 std::array<at::Tensor, 4> run(const Inputs& inputs, at::ScalarType dtype, Attention&& compute) {
   const auto leaf = [&](const at::Tensor& x) { return x.to(dtype).detach().requires_grad_(true); };
@@ -78,10 +78,11 @@ TEST_P(FusedAttention, IsThePlainOneInDouble) {
     EXPECT_LT(max_difference(plain[i], fused[i]), 1e-12) << "output, dq, dk, dv: " << i;
 }
 
-// Every result is a sum of products, and what it is off by is a share of the same sum of absolute values:
-// n u for n terms, with u = 2^-24. A weight p = exp(s) / sum exp(s) is off by twice what scores are,
-// and by its own sum over keys. Behind the weights of a gradient stand a product over features, a
-// sum over keys, and one more sum over keys or over queries of all heads that share the key.
+// Every result is a sum of products, and what it is off by is a share of the same sum of absolute
+// values: n u for n terms, with u = 2^-24. A weight p = exp(s) / sum exp(s) is off by twice what
+// scores are, and by its own sum over keys. Behind the weights of a gradient stand a product over
+// features, a sum over keys, and one more sum over keys or over queries of all heads that share the
+// key.
 std::array<at::Tensor, 4> tolerances_in_single(const Inputs& inputs) {
   const double u = std::pow(2.0, -24);
   const int64_t tokens = inputs.q.size(2);
@@ -117,7 +118,7 @@ TEST_P(FusedAttention, IsThePlainOneInSingle) {
   for (size_t i = 0; i < plain.size(); ++i) {
     const at::Tensor difference = (plain[i] - fused[i].to(at::kDouble)).abs();
     EXPECT_TRUE((difference <= allowed[i]).all().item<bool>()) << "output, dq, dk, dv: " << i;
-    // A tolerance that lets anything pass would show nothing.
+    // The tolerance itself must be small, or the test shows nothing.
     EXPECT_LT(allowed[i].mean().item<double>(), 1e-2 * plain[i].abs().mean().item<double>());
   }
 }

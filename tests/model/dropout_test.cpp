@@ -1,4 +1,4 @@
-// What dropout leaves out depends on the seed, the place in the model and the row of the run.
+// The dropout mask depends on the seed, the place in the model and the row of the run.
 
 #include "shoal/model/functions/dropout.h"
 
@@ -34,7 +34,7 @@ TEST(Dropout, DiffersWithSeedNameAndRow) {
   EXPECT_FALSE(one[0].equal(one[1]));
 }
 
-// Five standard deviations of so many coins.
+// The tolerance is five standard deviations of a binomial distribution.
 TEST(Dropout, LeavesOutTheShareItIsToldAndKeepsTheMean) {
   for (const double rate : {0.1, 0.5, 0.9}) {
     const at::Tensor y = dropped("blocks.1.mlp", rate, 7, 1000, 101);
@@ -62,7 +62,8 @@ TEST(Dropout, OfGradientsIsThatOfTheActivations) {
 
 class DropoutInModel : public ::testing::TestWithParam<const char*> {
  protected:
-  // In training or not, with dropout everywhere: embedding, attention scores, both sums.
+  // Returns the logits, in training or not, with dropout everywhere: embedding, attention scores,
+  // both sums.
   [[nodiscard]] at::Tensor scores(double rate, uint64_t first, int64_t rows, bool training) const {
     const at::NoGradGuard no_grad;
     config::RunConfig config;
@@ -92,7 +93,7 @@ TEST_P(DropoutInModel, DoesNothingToAnEvaluation) {
   EXPECT_TRUE(scores(0.1, 0, kRows, false).equal(scores(0, 0, kRows, false)));
 }
 
-// Queries that see one key each time give that key's value, or nothing.
+// A query that attends to one key returns that key's value, or zero.
 TEST(AttentionDropout, LeavesOutScoresByTheirPlaceInTheRun) {
   constexpr double kRate = 0.25;
   constexpr int64_t kTokens = 31;
@@ -100,7 +101,7 @@ TEST(AttentionDropout, LeavesOutScoresByTheirPlaceInTheRun) {
   const auto attention = builder.attention(
       {.name = "blocks.0.attention.scores", .heads = 4, .kv_heads = 2, .dropout = kRate});
   const auto attend_rows = [&](uint64_t first, int64_t rows, bool training) {
-    // Equal scores, and the identity as values: the output is what is left of the weights.
+    // With equal scores and the identity as values, the output is the masked attention weights.
     const at::Tensor q = at::zeros({rows, 4, kTokens, kTokens}, at::kDouble);
     const at::Tensor k = at::zeros({rows, 2, kTokens, kTokens}, at::kDouble);
     const at::Tensor v = at::eye(kTokens, at::kDouble).expand_as(k);

@@ -41,7 +41,8 @@ Found exact(const at::Tensor& scores, int64_t target, double factor = 1) {
 // Rows of less than a block, of whole blocks, and with a rest; a real vocabulary.
 class EntropyLoop : public testing::TestWithParam<int64_t> {};
 
-// Of the gradient what remains is the rounding to bf16; of the loss, that of fp32 in a sum of `classes` numbers.
+// The gradient differs by the rounding to bf16, and the loss by that of a sum of `classes` numbers
+// in fp32.
 TEST_P(EntropyLoop, IsTheCrossEntropyOfFp64) {
   const at::Tensor scores = scores_of(GetParam());
   for (const int64_t target : {int64_t{0}, GetParam() / 2, GetParam() - 1}) {

@@ -1,4 +1,4 @@
-// Every family computes what Hugging Face's transformers compute, and gives it back.
+// Every family computes what Hugging Face's transformers compute, and can be exported back.
 
 #include <cstring>
 #include <map>
@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "shoal/state/hugging_face/export.h"
+#include "shoal/hugging_face/export.h"
 
 #include "tests/model/golden_models.h"
 #include "tests/support/temp_dir.h"
@@ -16,8 +16,8 @@ namespace {
 
 using namespace tests;
 
-// The weights of a model, for an export.
-class ModelWeights final : public state::WeightSource {
+// Gives the weights of a model to an export.
+class ModelWeights final : public hugging_face::WeightSource {
  public:
   explicit ModelWeights(const parallel::ParallelModel& model) : tensors_(tensors_of(model, false)) {
     for (const auto& [name, weight] : tensors_)
@@ -65,15 +65,15 @@ TEST_P(EveryFamily, ComesBackFromAnExportBitByBit) {
   const TempDir out;
   const ModelWeights weights(loaded->model());
   state::Progress progress;
-  state::export_hugging_face(weights, loaded->model().config(), weights.specs(), out.path(),
-                             {.max_file_bytes = 10'000}, progress);
+  hugging_face::export_hugging_face(weights, loaded->model().config(), weights.specs(), out.path(),
+                                    {.max_file_bytes = 10'000}, progress);
   EXPECT_TRUE(std::filesystem::exists(out.path() / "model.safetensors.index.json"));
   const auto back = load_model(out.path(), at::kFloat);
   const at::Tensor tokens = golden_tensor(GetParam(), "input_ids");
   EXPECT_EQ(max_difference(logits(loaded->model(), tokens), logits(back->model(), tokens)), 0);
 }
 
-// For GPT-2 of transformers, for the others of a plain script: see make_models.py.
+// The oracle is transformers for GPT-2, and a plain script for the others: see make_models.py.
 TEST_P(EveryFamily, HasTheLogitsOfAnOracleInDouble) {
   const auto loaded = load_model(golden_model(GetParam()), at::kDouble);
   const at::Tensor ours = logits(loaded->model(), golden_tensor(GetParam(), "input_ids"));

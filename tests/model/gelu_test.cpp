@@ -22,25 +22,26 @@ class GeluTanhTest : public testing::Test {
   std::unique_ptr<RowWise> gelu_ = activation(config::Activation::kGeluTanh);
 };
 
-// Ours in the argument's type beside PyTorch's in fp64.
+// These return PyTorch's GELU and its derivative in fp64.
 at::Tensor exact(const at::Tensor& x) { return at::gelu(x.to(at::kDouble), "tanh"); }
 at::Tensor exact_derivative(const at::Tensor& x) {
   const at::Tensor wide = x.to(at::kDouble);
   return at::gelu_backward(at::ones_like(wide), wide, "tanh");
 }
 
-// Largest |ours - exact| / bound.
+// Returns the largest |ours - exact| / bound.
 double worst(const at::Tensor& ours, const at::Tensor& exact, const at::Tensor& bound) {
   return ((ours.to(at::kDouble) - exact).abs() / bound).max().item<double>();
 }
 
-// A prime number of elements: the last block is not whole.
+// Returns a prime number of elements, so that the last block is incomplete.
 at::Tensor sweep(at::ScalarType type) {
   return at::linspace(-12, 12, 1'000'003, at::kDouble).to(type);
 }
 
-// The exponent 2u is rounded three times, which e^-2u multiplies by |2u|; then come the exponential, a sum and
-// a quotient. fp64's own 1 + tanh(u) is good to 2^-53 of x. Below -10 ours is that of -10.
+// The exponent 2u is rounded three times, which e^-2u multiplies by |2u|; then come the
+// exponential, a sum and a quotient. fp64's own 1 + tanh(u) is good to 2^-53 of x. Below -10 ours
+// is that of -10.
 TEST_F(GeluTanhTest, ValuesAreThoseOfFp64) {
   const at::Tensor x = sweep(at::kFloat);
   const at::Tensor wide = x.to(at::kDouble);
@@ -56,7 +57,7 @@ TEST_F(GeluTanhTest, DerivativesAreThoseOfFp64) {
   EXPECT_LT(worst(derivative(x), exact_derivative(x), bound), 1);
 }
 
-// What remains is the rounding to bf16: half an ulp, and now and then the other neighbour.
+// The remaining error is the rounding to bf16: half an ulp, and rarely the other neighbour.
 TEST_F(GeluTanhTest, Bf16IsRoundedOnce) {
   const at::Tensor x = sweep(at::kBFloat16);
   const double half_ulp = 1.001 * 0x1p-8;
@@ -92,7 +93,8 @@ TEST_F(GeluTanhTest, NanStaysNanAndAlone) {
   }
 }
 
-// Threads divide an array anywhere, so an element may not depend on its neighbours, nor on its place.
+// Threads divide an array anywhere, so an element may not depend on its neighbours, nor on its
+// place.
 TEST_F(GeluTanhTest, ElementsDoNotDependOnTheirPlace) {
   for (const at::ScalarType type : {at::kFloat, at::kBFloat16}) {
     const at::Tensor x = at::linspace(-6, 6, 197, at::kDouble).to(type);

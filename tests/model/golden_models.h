@@ -1,4 +1,5 @@
-// golden_models.h -- the small models under tests/golden/models, and what transformers makes of them.
+// golden_models.h -- the small models under tests/golden/models, and the outputs of transformers
+// for them.
 #pragma once
 
 #include <cstdlib>
@@ -40,7 +41,7 @@ inline at::Tensor golden_tensor(const std::string& family, const std::string& na
   return read_tensor(golden_model(family) / "golden.safetensors", name);
 }
 
-// The model of a directory, with its weights; `config` may say more about it than its shape.
+// Loads the model of a directory with its weights; `config` may set more than its shape.
 inline std::unique_ptr<OneRank> load_model(const std::filesystem::path& directory,
                                            at::ScalarType dtype,
                                            config::RunConfig config = {}) {
@@ -62,7 +63,7 @@ inline at::Tensor logits(parallel::ParallelModel& model, const at::Tensor& token
   return model.forward(pass);
 }
 
-// The weights, or their gradients, of a model on one rank.
+// Returns the weights of a model on one rank, or their gradients.
 inline std::map<std::string, at::Tensor> tensors_of(const parallel::ParallelModel& model,
                                                     bool gradients) {
   std::map<std::string, at::Tensor> tensors;

@@ -1,5 +1,5 @@
-// head_case.h -- a head with random activations before it and its loss behind it: as one function, and as
-// a model of plain operators has it. For what both cost.
+// head_case.h -- a head and its loss on random activations, as one fused function and as plain
+// operators, to compare their cost.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct HeadCase {
     unit.materialize({.dtype = dtype});
   }
 
-  // Forward and backward. The loss.
+  // Runs forward and backward, and returns the loss.
   at::Tensor by_one_function(int64_t rows_at_once) {
     unit.open_gradients();
     const at::Tensor leaf = x.detach().requires_grad_(true);
@@ -38,7 +38,7 @@ struct HeadCase {
     return loss.detach();
   }
 
-  // The scores of a model are there until its backward pass is over; a loss is taken in fp32.
+  // Plain operators keep the logits until the backward pass is over, and compute the loss in fp32.
   [[nodiscard]] at::Tensor by_plain_operators() const {
     const at::Tensor leaf = x.detach().requires_grad_(true);
     const at::Tensor matrix = weight.value().detach().requires_grad_(true);
@@ -48,8 +48,8 @@ struct HeadCase {
     return loss.detach();
   }
 
-  // What no implementation can do without: the products and the tensors they fill. The gradient of the
-  // matrix is there before, as a unit has it.
+  // Runs only the matrix products, which every implementation needs. The gradient of the matrix is
+  // allocated before, as in a unit.
   void multiply_only(at::Tensor& dweight) const {
     const at::Tensor scores = at::mm(x, weight.value().t());
     const at::Tensor dx = at::mm(scores, weight.value());

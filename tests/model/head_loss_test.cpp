@@ -1,4 +1,4 @@
-// The head and its loss as one function are a matrix product and at::cross_entropy behind it.
+// The fused head and loss equal a matrix product followed by at::cross_entropy.
 
 #include "shoal/model/functions/head_loss.h"
 
@@ -14,7 +14,7 @@ namespace {
 
 using namespace tests;
 
-// More rows than are taken at a time, and no multiple of it.
+// More rows than one piece, and no multiple of it.
 constexpr int64_t kTargets = 71;
 constexpr int64_t kWidth = 13;
 constexpr int64_t kClasses = 101;
@@ -64,7 +64,7 @@ class HeadLoss : public ::testing::TestWithParam<std::tuple<bool, int64_t>> {
 
   static int64_t rows_at_once() { return std::get<1>(GetParam()); }
 
-  at::Tensor x_;  // whole numbers of bf16
+  at::Tensor x_;  // integers that are exact in bf16
   at::Tensor matrix_;
   Targets targets_;
 
@@ -102,7 +102,7 @@ TEST_P(HeadLoss, IsTheSameWithoutAGradient) {
 
 TEST_P(HeadLoss, ScalesTheGradientAloneWhenAsked) {
   Targets scaled = targets_;
-  scaled.gradient_scale = at::full({}, 1024.0f);  // a power of two changes no digit
+  scaled.gradient_scale = at::full({}, 1024.0f);  // a power of two is exact
   const Result expected = ours(at::kFloat, targets_);
   const Result found = ours(at::kFloat, scaled);
   EXPECT_TRUE(found.loss.equal(expected.loss));
@@ -110,11 +110,11 @@ TEST_P(HeadLoss, ScalesTheGradientAloneWhenAsked) {
   EXPECT_TRUE(found.dweight.equal(expected.dweight * 1024));
 }
 
-// A number of bf16 is off by u = 2^-8 of itself at most, and the inputs are exact. So scores are off by
-// d = u max|s|, and as a weight p = exp(s) / sum exp(s) by expm1(2 d) p. A row's loss has two scores.
-// The scores' gradient p - 1 is off by that and one rounding; behind the product with the matrix come a
-// rounding of the result and one of its scaling, behind that with x one of the scaled x and one of the
-// result. Sums are in fp32, whose round-off 1 % covers.
+// A number of bf16 is off by u = 2^-8 of itself at most, and the inputs are exact. So scores are
+// off by d = u max|s|, and as a weight p = exp(s) / sum exp(s) by expm1(2 d) p. A row's loss has
+// two scores. The scores' gradient p - 1 is off by that and one rounding; behind the product with
+// the matrix come a rounding of the result and one of its scaling, behind that with x one of the
+// scaled x and one of the result. Sums are in fp32, whose round-off 1 % covers.
 TEST_P(HeadLoss, IsThePlainOneInHalfPrecisionAsFarAsThatGoes) {
   const Result expected = plain();
   const Result found = ours(at::kBFloat16, targets_);

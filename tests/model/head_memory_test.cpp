@@ -1,5 +1,5 @@
-// What the head's loss takes of memory beside plain operators, counted to the byte.
-// bench/head_loss_bench.cpp has the same at the size of a real model.
+// The memory of the head's loss against plain operators, counted to the byte.
+// bench/head_loss_bench.cpp measures the same at the size of a real model.
 
 #include <ATen/Parallel.h>
 #include <gmock/gmock.h>
@@ -40,10 +40,10 @@ INSTANTIATE_TEST_SUITE_P(All,
                          [](const auto& one) { return std::string(c10::toString(one.param)); });
 
 TEST_P(HeadMemory, IsAThirdOfThatOfPlainOperatorsAndATenthInPieces) {
-  at::set_num_threads(1);  // each has some scores of its own at hand
+  at::set_num_threads(1);  // each thread has a buffer for logits
   CountingAllocator& memory = CountingAllocator::installed();
   HeadCase head(kRows, kClasses, kWidth, GetParam());
-  // Plain operators make the matrix's gradient anew, a unit has it already: counted with both.
+  // Plain operators allocate the matrix's gradient, a unit has it already: it is counted with both.
   const auto gradient = static_cast<int64_t>(head.unit.flat_gradient().nbytes());
   const auto ours = [&](int64_t rows_at_once) {
     return memory.peak_of([&] { head.by_one_function(rows_at_once); }) + gradient;
@@ -54,7 +54,7 @@ TEST_P(HeadMemory, IsAThirdOfThatOfPlainOperatorsAndATenthInPieces) {
   EXPECT_LT(static_cast<double>(whole) / plain, 1.0 / 3);
   EXPECT_LT(static_cast<double>(pieces) / plain, 1.0 / 10);
   EXPECT_EQ(ours(0), whole);
-  // The scores are there once, in the model's type.
+  // The logits exist once, in the model's type.
   const int64_t scores = kRows * kClasses * static_cast<int64_t>(c10::elementSize(GetParam()));
   EXPECT_GE(whole, scores);
   EXPECT_LT(whole, 2 * scores);

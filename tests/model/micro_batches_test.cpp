@@ -1,4 +1,4 @@
-// A step in pieces is the step as a whole.
+// A step with gradient accumulation equals the step as one batch.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
-// Documents that share a row know nothing of each other: scores and gradients are those of each alone.
+// Documents packed into one row do not attend to each other: logits and gradients are those of each
+// alone.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +23,7 @@ class PackedDocuments : public ::testing::TestWithParam<const char*> {
         documents_(Documents::of_lengths(kLengths, kTokens)),
         packed_(random_pass(model_, kSequences, kTokens, documents_)) {}
 
-  // The tokens of one document, with targets when the batch has them.
+  // Returns the tokens of one document, with targets when the batch has them.
   [[nodiscard]] Pass alone(const Documents::Span& span) const {
     Pass pass{.tokens = packed_.tokens.narrow(0, span.row, 1).narrow(1, span.begin, span.length)};
     pass.targets = packed_.targets;
@@ -38,7 +39,7 @@ class PackedDocuments : public ::testing::TestWithParam<const char*> {
   Pass packed_;
 };
 
-// Learned positions; rotary with keys shared by queries; the same with normalized heads.
+// Learned positions; rotary with grouped queries; the same with QK norm.
 INSTANTIATE_TEST_SUITE_P(All,
                          PackedDocuments,
                          ::testing::Values("gpt2", "llama", "qwen3"),

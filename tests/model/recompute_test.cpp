@@ -1,4 +1,4 @@
-// What is computed again, or later, changes no bit.
+// Activation checkpointing and deferred products change no bit.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ TEST_P(Recomputed, GivesTheSameBits) {
   EXPECT_EQ(max_difference(kept, step(Recompute::kFull)), 0);
 }
 
-// Forward and backward through one block, twice.
+// Runs forward and backward through one block, twice.
 std::vector<at::Tensor> gradients_of_block(const config::ModelConfig& config,
                                            Recompute recompute,
                                            bool later) {

@@ -1,4 +1,4 @@
-// step_result.h -- a step of a model as something to compare: its loss, and all gradients by name.
+// step_result.h -- the result of a step to compare: its loss, and all gradients by name.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct StepResult {
   std::map<std::string, at::Tensor> gradients;
 };
 
-// One step of several micro-batches: the mean of their losses, and its gradients.
+// Runs one step of several micro-batches; returns the mean of their losses, and its gradients.
 inline StepResult step_over(parallel::ParallelModel& model,
                             const std::vector<model::Pass>& passes) {
   StepResult result{.loss = model.forward_backward(passes, {}).clone()};
@@ -25,7 +25,7 @@ inline StepResult step_over(parallel::ParallelModel& model,
   return result;
 }
 
-// The largest difference of loss and gradients, which must have the same names.
+// Returns the largest difference of loss and gradients, which must have the same names.
 inline double max_difference(const StepResult& a, const StepResult& b) {
   SHOAL_CHECK(a.gradients.size() == b.gradients.size(), "{} gradients, and {}", a.gradients.size(),
               b.gradients.size());
@@ -42,7 +42,7 @@ inline double largest_gradient(const StepResult& result) {
   return largest;
 }
 
-// A batch with targets for every token.
+// Returns a batch with targets for every token.
 inline model::Pass random_pass(const parallel::ParallelModel& model,
                                int64_t rows,
                                int64_t tokens,
@@ -55,7 +55,7 @@ inline model::Pass random_pass(const parallel::ParallelModel& model,
   return pass;
 }
 
-// Some rows of a batch in which each row is a document.
+// Returns some rows of a batch in which each row is a document.
 inline model::Pass rows_of(const parallel::ParallelModel& model,
                            const model::Pass& whole,
                            int64_t first,

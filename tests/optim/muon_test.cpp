@@ -16,7 +16,7 @@ using tests::random_numbers;
 struct Factors {
   at::Tensor left;
   at::Tensor values;
-  at::Tensor right;  // transposed
+  at::Tensor right;  // V, transposed
 
   explicit Factors(const at::Tensor& matrix) {
     std::tie(left, values, right) = at::linalg_svd(matrix, /*full_matrices=*/false);
@@ -43,7 +43,7 @@ class Muon : public ::testing::TestWithParam<std::pair<int64_t, int64_t>> {
     return random_numbers(name, {GetParam().first, GetParam().second});
   }
 
-  // What the polynomial makes of a matrix: it works on each singular value by itself.
+  // Applies the polynomial to each singular value of a matrix.
   static at::Tensor plain_orthogonal(const at::Tensor& matrix) {
     const Factors factors(matrix);
     at::Tensor s = factors.values / factors.values.square().sum().sqrt().clamp_min(1e-7);
@@ -64,8 +64,8 @@ INSTANTIATE_TEST_SUITE_P(All,
                                   std::to_string(one.param.second);
                          });
 
-// Five steps raise a value at most 3.4445^5 = 485 fold, so what is hidden far below the others would
-// not come up: these reach down to a twentieth of the largest.
+// Five steps raise a singular value at most 3.4445^5 = 485 fold, so much smaller ones would stay
+// small: these reach down to a twentieth of the largest.
 TEST_P(Muon, MakesAllDirectionsAlike) {
   const Factors factors(random_matrix("directions"));
   const at::Tensor values = at::linspace(0.05, 1, factors.values.size(0), at::kDouble);
@@ -75,7 +75,7 @@ TEST_P(Muon, MakesAllDirectionsAlike) {
   const at::Tensor after = Factors(found).values;
   EXPECT_GT(after.min().item<double>(), 0.6);
   EXPECT_LT(after.max().item<double>(), 1.3);
-  // The directions stay.
+  // The singular vectors stay the same.
   const at::Tensor middle = at::matmul(at::matmul(factors.left.t(), found), factors.right.t());
   EXPECT_LT((middle - middle.diag().diag()).abs().max().item<double>(), 1e-10);
   EXPECT_GT(middle.diag().min().item<double>(), 0.6);

@@ -24,7 +24,7 @@ using tests::random_numbers;
 constexpr double kLr = 0.01;
 constexpr int64_t kDecayed = 7 * 13 + 11 * 5;
 
-// Two matrices that are there as a whole, in the first unit.
+// Updates two whole matrices of the first unit.
 void for_both_matrices(MatrixUpdate& update) {
   for (const auto& [offset, rows, columns] :
        std::vector<std::array<int64_t, 3>>{{0, 7, 13}, {91, 11, 5}}) {
@@ -35,7 +35,7 @@ void for_both_matrices(MatrixUpdate& update) {
   }
 }
 
-// A flat unit with two matrices, then what does not decay.
+// A flat unit with two matrices, then weights without decay.
 struct Weights {
   FlatUnit unit{.name = "blocks.0"};
 
@@ -53,7 +53,7 @@ struct Weights {
   }
 };
 
-// The phases of a step, as a program has them.
+// Runs the phases of a step, as a program does.
 Update take_step(Optimizer& optimizer,
                  const at::Tensor& loss,
                  const at::Tensor& gradient_scale = {}) {
@@ -124,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(All,
                          ::testing::Values(at::kFloat, at::kDouble, at::kBFloat16),
                          [](const auto& one) { return std::string(c10::toString(one.param)); });
 
-// AdamW hardly sees how large gradients are; their mean does.
+// AdamW's update hardly depends on the size of gradients; their mean does.
 TEST_P(Clip, DividesGradientsWhoseNormIsTooLargeAndNoOthers) {
   for (const double clip : {0.0, 0.5, 1e4}) {
     const Weights first(GetParam());
@@ -151,9 +151,7 @@ TEST_P(Clip, DividesGradientsWhoseNormIsTooLargeAndNoOthers) {
   }
 }
 
-// The update works on each element by itself and on the masters, which have the bits of an fp32 run that
-// began at the same weights. So what the model sees are that run's weights, rounded once.
-// So that clipping does not depend on how many elements a rank has.
+// The norm must not depend on the number of elements of a rank, or clipping would.
 TEST(GradientNorm, OfManyElementsIsAsExactAsOfFew) {
   const Weights many(at::kFloat, 20'000'003);
   many.set_gradient(1);
@@ -168,6 +166,8 @@ TEST(GradientNorm, OfManyElementsIsAsExactAsOfFew) {
               in_one_sum / exact - 1);
 }
 
+// The update is element-wise and works on the masters, which have the bits of an fp32 run from the
+// same weights. So the model's weights are those of that run, rounded once.
 TEST(HalfPrecision, IsASingleRunRounded) {
   constexpr int64_t kMore = 2 * 131'072 + 1009;  // several pieces
   for (const OptimizerKind kind : {OptimizerKind::kAdamw, OptimizerKind::kMuon}) {
@@ -256,7 +256,7 @@ TEST_P(EveryKind, LeavesEverythingAsItWasWhenAGradientIsNotFinite) {
   EXPECT_EQ(state_of(other).at("optimizer.steps").item<float>(), 3);
 }
 
-// A power of two moves no digit: not of a gradient, not of the norm, not of what divides them.
+// A power of two is exact: in gradients, in their norm, and in the divisor.
 TEST_P(EveryKind, TakesBackTheScaleOfGradients) {
   const Weights scaled(GetParam().dtype);
   const Weights plain(GetParam().dtype);
@@ -264,7 +264,7 @@ TEST_P(EveryKind, TakesBackTheScaleOfGradients) {
   Optimizer of_plain(config(), {plain.unit});
   const at::Tensor scale = at::scalar_tensor(4096.0, scaled.unit.gradient.options());
   for (int step = 0; step < 3; ++step) {
-    // Below and above what is clipped.
+    // Below and above the clipping limit.
     scaled.set_gradient(step, 4096.0 * (step == 0 ? 0.01 : 1));
     plain.set_gradient(step, step == 0 ? 0.01 : 1);
     const Update with = take_step(of_scaled, a_loss(), scale);
@@ -273,7 +273,7 @@ TEST_P(EveryKind, TakesBackTheScaleOfGradients) {
   }
   EXPECT_TRUE(scaled.unit.weight.equal(plain.unit.weight));
   EXPECT_TRUE(same(state_of(of_scaled), state_of(of_plain)));
-  scaled.set_gradient(3, 1e39);  // too much for fp32, so for what fp16 is added up in
+  scaled.set_gradient(3, 1e39);  // overflows fp32, in which fp16 gradients are accumulated
   const at::Tensor before = scaled.unit.weight.clone();
   if (GetParam().dtype != at::kDouble) {
     EXPECT_EQ(take_step(of_scaled, a_loss(), scale).skipped.item<float>(), 1);
@@ -305,7 +305,7 @@ TEST(Ranges, ThatWouldBeUpdatedTwiceAreRefused) {
   for (const auto& ranges : std::vector<std::vector<Range>>{
            {{.begin = 0, .end = 90}, {.begin = 89, .end = 165}},  // overlap
            {{.begin = 90, .end = 165}, {.begin = 0, .end = 90}},  // descend
-           {{.begin = 0, .end = 166}},                            // not there
+           {{.begin = 0, .end = 166}},                            // out of range
            {{.begin = 9, .end = 7}}}) {
     Weights weights(at::kFloat);
     weights.unit.ranges = ranges;

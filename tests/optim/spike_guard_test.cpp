@@ -27,7 +27,7 @@ class Guarded : public ::testing::Test {
     return skips(3.1 + 0.07 * loss_.normal(step), 0.9 + 0.11 * norm_.normal(step));
   }
 
-  // Mean plus so many deviations of what is remembered: 0 of losses, 1 of norms.
+  // Returns the mean plus so many deviations of the history: row 0 has losses, row 1 norms.
   [[nodiscard]] double above(int64_t row, double deviations) const {
     const at::Tensor values = guard_.history()[row].to(at::kDouble);
     return (values.mean() + values.std(/*unbiased=*/false) * deviations).item<double>();
@@ -68,7 +68,7 @@ TEST_F(Guarded, WhatIsSkippedLeavesNoTrace) {
   EXPECT_TRUE(skips(-kInfinity, 0.9));
   EXPECT_TRUE(guard_.history().equal(history));
   EXPECT_EQ(guard_.seen().item<int64_t>(), 131);
-  // The next one takes the place of the oldest: the fourth.
+  // The next step replaces the oldest: the fourth.
   EXPECT_FALSE(skips(3.25, 0.75));
   EXPECT_EQ(guard_.history()[0][3].item<float>(), 3.25F);
   EXPECT_EQ(guard_.history()[1][3].item<float>(), 0.75F);

@@ -1,5 +1,5 @@
-// A pipeline of real ranks takes as long as the simulator says: its stages are padded to the same times,
-// so that what is measured is the order of things and not this machine.
+// A pipeline of real ranks takes as long as the simulator says: its stages are padded to fixed
+// times, so that the schedule is measured and not this machine.
 
 #include <algorithm>
 #include <cstdio>
@@ -10,7 +10,7 @@
 
 #include "shoal/comm/world.h"
 #include "shoal/config/load.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 #include "shoal/parallel/parallel_model.h"
 #include "shoal/plan/schedule_simulation.h"
 
@@ -25,11 +25,11 @@ using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
 constexpr int kRanks = 4;
 constexpr int kMicroBatches = 7;
 constexpr int kRounds = 5;
-// Of a rank: with several chunks each has its share.
+// Seconds of a rank's pass: with several chunks, each takes its share.
 constexpr double kForward = 0.04;
 constexpr double kBackward = 0.08;
 
-// Rests behind the last unit of an action until its time is over, as if it had computed all along.
+// Sleeps after the last unit of an action until its time is over, as if it had computed.
 class Padding final : public OperationListener {
  public:
   explicit Padding(const plan::RankPlan& plan) : plan_(plan) {}
@@ -47,7 +47,7 @@ class Padding final : public OperationListener {
   }
 
  private:
-  // Whether it is the first, or the last, unit of its action that is computed.
+  // Returns whether it runs the first, or the last, unit of its action.
   [[nodiscard]] bool is_at(const plan::Operation& operation, bool first) const {
     if (!plan::computes(operation.kind)) return false;
     const bool forward = operation.pass == plan::Op::kForward;
@@ -72,7 +72,7 @@ double seconds(Clock::time_point time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
-// Seconds from the first rank's start to the last rank's end.
+// Returns the seconds from the first rank's start to the last rank's end.
 double time_of_step(ParallelModel& model,
                     std::span<const model::Pass> passes,
                     Padding& padding,
@@ -97,7 +97,7 @@ double shortest_time_on_ranks(const config::RunConfig& config, comm::World& worl
   std::vector<double> times;
   for (int round = 0; round <= kRounds; ++round)
     times.push_back(time_of_step(model, passes, padding, world));
-  // Others may have had the machine in between; connections are made in the first.
+  // The minimum, because the machine may be busy; the first round makes connections.
   return *std::min_element(times.begin() + 1, times.end());
 }
 

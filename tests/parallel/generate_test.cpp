@@ -1,4 +1,5 @@
-// A model that is spread over ranks writes what one rank writes, and finds likely what it does: in double precision.
+// A model on several ranks generates the same text and likelihoods as on one rank, in double
+// precision.
 
 #include <array>
 #include <set>
@@ -44,11 +45,11 @@ config::RunConfig config_of(const Sets& model, const Sets& layout, int ranks) {
   return config::load_or_throw({.sets = sets, .world = config::World{ranks, ranks}});
 }
 
-// What the comparison is about.
+// The outputs that are compared.
 struct Answers {
   std::vector<TokenId> greedy;
   std::vector<TokenId> sampled;
-  std::vector<TokenId> slid;  // beyond the context
+  std::vector<TokenId> slid;  // text beyond the context
   at::Tensor logits;
   double loss = 0;
   std::vector<generate::Likelihood> likelihoods;
@@ -70,7 +71,7 @@ Answers answers_of(ParallelModel& model) {
   model.place(pass);
   answers.loss = model.forward(pass).item<double>();
   pass.targets.reset();
-  pass.first_score = 4;
+  pass.first_logit = 4;
   answers.logits = model.forward(pass);
   answers.likelihoods = generate::likelihoods(model, kPrompt, {{1}, {7, 7, 2, 9, 30}, {60, 0}});
   return answers;
@@ -90,7 +91,7 @@ void expect_one_ranks_answers(const Answers& found, const Answers& wanted) {
   }
 }
 
-// Neither of these would be seen in texts that are always the same.
+// Checks that the texts vary: constant texts would hide a difference between layouts.
 void expect_says_something(const Answers& answers) {
   EXPECT_NE(answers.greedy, answers.sampled);
   EXPECT_EQ(answers.slid.size(), 50U);
@@ -145,7 +146,8 @@ TEST(Generate, OnFourRanks) {
                  });
 }
 
-// A file's schedule has the micro-batches of a step; what is asked for without a backward pass has its own number.
+// A schedule file has the micro-batches of a training step; forward-only programs have their own
+// number.
 TEST(Generate, WithAScheduleForTraining) {
   tests::run_ranks(2,
                    [&](const cluster::Membership& me, const cluster::Environment& environment) {
@@ -173,8 +175,9 @@ TEST(Generate, WithAScheduleForTraining) {
                      EXPECT_GT(loss, 1);
                      const std::vector<model::Pass> three(3, pass);
                      const Evaluation found = model.evaluate(three);
-                     EXPECT_EQ(found.targets, 3 * 3 * 23);
-                     EXPECT_NEAR(found.loss, loss / (3 * 23), 1e-10);
+                     const int64_t targets = model::num_targets(pass);
+                     EXPECT_EQ(found.targets, 3 * targets);
+                     EXPECT_NEAR(found.loss, loss / static_cast<double>(targets), 1e-10);
 
                      world->leave();
                    },

@@ -1,6 +1,6 @@
 // grid_cases.h -- the layouts that are compared with one rank, and whose calls are counted.
 //
-// A case is what one would write behind `shoal verify`. All shapes are uneven: the batch of 7 on 2, 3 or 4
+// A case is the arguments of `shoal verify`. All shapes are uneven: the batch of 7 on 2, 3 or 4
 // ranks, 5 or 3 blocks on stages, a prime vocabulary, documents of random lengths.
 #pragma once
 
@@ -85,7 +85,7 @@ inline Grid two_ranks() {
               {.optimizer = "sgd", .sets = {"parallel.tp=2", "train.micro_batch=2"}},
               {.llama = true, .sets = {"parallel.tp=2", "model.kv_heads=1"}},
               {.sets = {"parallel.tp=2", "model.dropout=0.2", "train.recompute=selective"}},
-              // Groups of several units, whose matrices and vectors take turns in one flat tensor.
+              // Groups of several units, whose matrices and vectors alternate in one flat tensor.
               {.sets = {"model.layers=4", "parallel.sharding=no_shard",
                         "parallel.units=by_block_group"}},
               {.optimizer = "muon", .sets = {"parallel.sharding=full_shard"}},
@@ -250,7 +250,7 @@ inline std::vector<Grid> all_grids() {
           six_ranks(), eight_ranks()};
 }
 
-// A layout of each kind, for precisions in which round-off shows.
+// Returns a layout of each kind, for precisions with visible round-off.
 inline Grid one_of_each_kind() {
   return {4,
           {

@@ -1,4 +1,5 @@
-// Every layout trains like one rank: loss, gradients and new weights of five steps, in double precision.
+// Every layout trains like one rank: loss, gradients and new weights of five steps, in double
+// precision.
 
 #include <algorithm>
 #include <cstdio>
@@ -22,7 +23,7 @@ using tests::Grid;
 using config::Backend;
 using tests::Launcher;
 
-// The same cases on all ranks of one job: starting processes takes longer than they do.
+// Runs all cases in one job: starting processes takes longer than a case.
 template <class Check>
 void on_ranks_of(const Grid& grid, Backend backend, const Check& check) {
   const Launcher launcher = backend == Backend::kMpi ? Launcher::kMpirun : Launcher::kShoal;
@@ -59,7 +60,8 @@ void run_cases(const Grid& grid, Backend backend = Backend::kGloo) {
               });
 }
 
-// Of all tensors, how many times as far from fp64 the layout is as one rank: the largest and the middle one.
+// Returns how many times as far from fp64 the layout is as one rank: the maximum and the median
+// over all tensors.
 std::pair<double, double> times_one_rank(const Agreement& found, Distance TensorDifference::*of) {
   std::vector<double> times;
   for (const auto& [name, tensor] : found.tensors)
@@ -68,7 +70,8 @@ std::pair<double, double> times_one_rank(const Agreement& found, Distance Tensor
   return {times.back(), times[times.size() / 2]};
 }
 
-// With the tolerances of verify/tolerance.h, which one rank's own distance from fp64 makes.
+// Compares with the tolerances of verify/tolerance.h, which come from one rank's own distance from
+// fp64.
 void run_in(const char* precision) {
   Grid grid = tests::one_of_each_kind();
   const tests::Sets more = {std::string("train.precision=") + precision,
@@ -84,7 +87,7 @@ void run_in(const char* precision) {
                       gradient, gradients, weight, weights, name.c_str());
         std::fflush(stdout);
         EXPECT_THAT(outside(found, tolerance_of(config, found)), ::testing::IsEmpty());
-        EXPECT_LT(gradients, 1.5);  // half of all tensors, whatever the few small ones do
+        EXPECT_LT(gradients, 1.5);  // the median, so that a few small tensors do not matter
         EXPECT_LT(weights, 1.5);
       });
 }
@@ -107,7 +110,7 @@ TEST(Grid, SixRanks) { run_cases(tests::six_ranks()); }
 
 TEST(Grid, EightRanks) { run_cases(tests::eight_ranks()); }
 
-// The rules of NCCL, without a GPU.
+// The same cases under the rules of NCCL, without a GPU.
 TEST(StrictGrid, TwoRanks) { run_cases(tests::two_ranks(), Backend::kStrict); }
 
 TEST(StrictGrid, ThreeRanks) { run_cases(tests::three_ranks(), Backend::kStrict); }

@@ -1,4 +1,5 @@
-// memory_case.h -- measures what the tensors of a layout take on real ranks, beside what plan/memory.h says.
+// memory_case.h -- compares the measured tensor memory of a layout on real ranks with
+// plan/memory.h.
 #pragma once
 
 #include <cstdio>
@@ -45,7 +46,7 @@ inline double ratio(int64_t a, int64_t b) {
 
 struct Measured {
   int64_t state = 0;  // between steps
-  int64_t peak = 0;   // of the second step: the first makes what others find
+  int64_t peak = 0;   // of the second step: the first allocates buffers
 };
 
 inline Measured measured(const config::RunConfig& config, comm::World& world) {
@@ -63,12 +64,13 @@ inline Measured measured(const config::RunConfig& config, comm::World& world) {
   return found;
 }
 
-// What the pairwise collectives of gloo keep to receive in: of each group that adds up shards.
+// Receive buffers of gloo's pairwise collectives, for each group that reduces shards.
 constexpr int64_t kReceiveBuffers = 4 << 20;
 
-// Each of `layouts` on all ranks of one job. The state is what was counted, plus buffers of the backend and a few
-// vectors; what a step takes beyond it is within a twentieth, and so is the peak of all when `large` makes
-// these buffers small. Prints a table of the first and the last rank.
+// Runs each of `layouts` on all ranks of one job. The state must be what was counted, plus buffers
+// of the backend and a few vectors; the memory of a step beyond it must be within a twentieth, and
+// so must the peak when `large` makes these buffers negligible. Prints a table of the first and the
+// last rank.
 inline void compare_memory(int ranks,
                            const Sets& model,
                            const std::vector<Sets>& layouts,

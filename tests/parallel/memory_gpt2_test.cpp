@@ -1,5 +1,5 @@
-// GPT-2 with 124 million parameters, four sequences on four ranks: each strategy takes the memory that was counted,
-// within a twentieth, on every rank.
+// GPT-2 with 124 million parameters, four sequences on four ranks: each strategy takes the memory
+// that was counted, within a twentieth, on every rank.
 
 #include "tests/parallel/memory_case.h"
 

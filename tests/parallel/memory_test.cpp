@@ -1,4 +1,4 @@
-// The memory that a layout is said to need is what its tensors take, in each rank of a real job.
+// The planned memory of a layout is what its tensors take, on each rank of a real job.
 
 #include "shoal/plan/memory.h"
 
@@ -50,7 +50,7 @@ TEST(Memory, OfFourRanksIsWhatWasCounted) {
       /*large=*/false);
 }
 
-// Of one rank, with activations many times as large as weights.
+// One rank, with activations many times as large as weights.
 TEST(Memory, OfActivationsIsNearWhatIsMeasured) {
   const Sets small = {"model.layers=4",    "model.width=96",    "model.heads=6",
                       "model.context=128", "train.batch=12",    "model.vocab_size=509",
@@ -82,7 +82,7 @@ TEST(Memory, OfActivationsIsNearWhatIsMeasured) {
   }
 }
 
-// A run that fits can be resumed: what a rank loads it loads into what it has.
+// A run that fits can be resumed: a rank loads into the tensors it has.
 TEST(Memory, OfAResumeIsThatOfAFreshStart) {
   const SharedDir saves("SHOAL_TEST_SAVES");
   run_ranks(kRanks, [&](const cluster::Membership& me, const cluster::Environment& environment) {
@@ -120,7 +120,7 @@ TEST(Memory, OfAResumeIsThatOfAFreshStart) {
   });
 }
 
-// Losses of some steps.
+// Returns the losses of some steps.
 std::vector<double> losses_of(const config::RunConfig& config, comm::World& world) {
   const parallel::Ranks ranks(world, config);
   verify::Side side(config, ranks);

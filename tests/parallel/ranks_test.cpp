@@ -1,4 +1,4 @@
-// Groups that are connected anew behind a model's back change nothing but the connections.
+// Rebuilding the groups of a model changes nothing but the connections.
 #include "shoal/parallel/ranks.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ std::vector<double> losses_of(comm::World& world, const config::RunConfig& confi
   verify::Side side(config, ranks);
   std::vector<double> losses;
   for (int64_t step = 0; step < 4; ++step) {
-    // The gathers behind an update are in flight between steps.
+    // The gathers after an update are in flight between steps.
     if (rebuilds && step > 0) side.model().set_masters([&] { ranks.rebuild(world); });
     losses.push_back(side.gradients_of(step).item<double>());
     side.update();

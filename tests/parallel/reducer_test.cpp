@@ -1,4 +1,4 @@
-// What no_shard makes of the gradients of two ranks is what PyTorch's own Reducer makes of them, to the bit.
+// The gradients of no_shard on two ranks are those of PyTorch's own Reducer, to the bit.
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -21,13 +21,13 @@ using tests::random_numbers;
 
 const std::vector<std::vector<int64_t>> kShapes = {{13, 7}, {31}, {5, 29}, {1}};
 
-// A different one on each rank.
+// Returns a gradient that differs between ranks.
 at::Tensor gradient_of(size_t weight, int rank) {
   return random_numbers("gradient " + std::to_string(weight) + std::to_string(rank),
                         kShapes[weight]);
 }
 
-// As DistributedDataParallel does it: hooks of autograd fill buckets, whose averages come back.
+// Averages as DistributedDataParallel does: autograd hooks fill buckets, which are all-reduced.
 std::vector<at::Tensor> by_reducer(const c10::intrusive_ptr<c10d::Backend>& backend,
                                    int rank,
                                    int size) {
@@ -72,8 +72,7 @@ TEST(NoShard, AddsUpWhatPytorchsReducerAverages) {
       const DataRanks ranks{world->group("alone", {me.rank}), world->group("copies", {0, 1})};
       const plan::GroupPlan whole{
           .units = {0}, .shard = unit.elements(), .policy = {.keep_weights = true}};
-      UnitGroup group({&unit}, whole, ranks,
-                      {.dtype = at::kDouble, .gradient_dtype = at::kDouble});
+      UnitGroup group({&unit}, whole, ranks, {.dtype = at::kDouble, .gradient_dtype = at::kDouble});
       group.open_gradients();
       for (size_t i = 0; i < kShapes.size(); ++i)
         model::Weight(&unit, i).add_gradient(gradient_of(i, me.rank));

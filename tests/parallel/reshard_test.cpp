@@ -1,5 +1,5 @@
-// A checkpoint of any layout goes on as any other: its tensors are read to the bit, and the losses that follow
-// are those of the run that was never stopped.
+// A checkpoint of any layout resumes on any other: its tensors are equal to the bit, and the losses
+// after it are those of the uninterrupted run.
 
 #include <cstdio>
 #include <fstream>
@@ -79,7 +79,7 @@ void on_ranks(const Layout& layout, const Body& body) {
       });
 }
 
-// Trains, saves, and trains on; the losses after the checkpoint are left beside it.
+// Trains, saves, and trains on; writes the losses after the checkpoint beside it.
 void train_and_save(const Layout& layout, const fs::path& root) {
   on_ranks(layout, [&](comm::World& world) {
     const config::RunConfig config = config_of(layout);
@@ -106,7 +106,7 @@ std::vector<double> losses_in(const fs::path& root) {
   return losses;
 }
 
-// Every logical tensor of two checkpoints, byte by byte.
+// Compares every logical tensor of two checkpoints, byte by byte.
 void expect_same_tensors(const fs::path& a, const fs::path& b) {
   const state::Checkpoint left(a / state::step_directory(kBefore));
   const state::Checkpoint right(b / state::step_directory(kBefore));
@@ -121,8 +121,8 @@ void expect_same_tensors(const fs::path& a, const fs::path& b) {
   }
 }
 
-// What ranks write is what plan/ says that they write: so checkpoints of layouts that do not fit here can be
-// planned.
+// Checks that ranks write the pieces that plan/ predicts, so that checkpoints of larger layouts can
+// be planned.
 void expect_planned_pieces(const Layout& layout, const fs::path& root) {
   const config::RunConfig config = config_of(layout);
   const plan::Mesh mesh = plan::mesh_of(config.parallel, layout.ranks);
@@ -146,7 +146,7 @@ void expect_planned_pieces(const Layout& layout, const fs::path& root) {
   }
 }
 
-// Each rank for itself, or rank 0 for all of them.
+// Loads on each rank, or through rank 0.
 void load(bool shared, const fs::path& root, const checkpoint::TrainingState& state) {
   if (shared) {
     EXPECT_EQ(checkpoint::resume_newest(root, state, [](const auto&) {}).step, kBefore);
@@ -170,7 +170,7 @@ TEST(Reshard, AnyLayoutGoesOnAsAnyOther) {
     if (shared.is_own()) expect_planned_pieces(kLayouts[i], root_of(all, i));
   }
   for (size_t to = 0; to < kLayouts.size(); ++to) {
-    // In CI each goes on from the three before it; all 132 pairs take some minutes.
+    // In CI each layout resumes from the three before it; all 132 pairs take some minutes.
     on_ranks(kLayouts[to], [&](comm::World& world) {
       const config::RunConfig config = config_of(kLayouts[to]);
       const parallel::Ranks ranks(world, config);

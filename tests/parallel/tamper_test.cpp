@@ -1,5 +1,5 @@
-// The comparison can fail: what is wrong on purpose is found far above the tolerance, in the tensors concerned and
-// nowhere else.
+// The comparison detects faults: an injected error is far above the tolerance, in the affected
+// tensors and nowhere else.
 
 #include <cstdio>
 #include <set>
@@ -30,13 +30,22 @@ constexpr double kFar = 1e-8;  // a thousand times the tolerance
 
 config::RunConfig config_with(const Sets& more) {
   // Without clipping: a wrong gradient in one tensor must not reach the others through the norm.
-  Sets sets = {
-      "train.batch=7",           "train.precision=fp64",   "train.steps=5",
-      "optimizer.lr=0.002",      "optimizer.warmup=0",     "optimizer.clip=0",
-      "model.context=19",        "model.vocab_size=251",   "model.init_std=0.2",
-      "model.layers=3",          "model.width=24",         "model.heads=3",
-      "model.hidden=41",         "optimizer.momentum=0.9", "parallel.units=by_block_and_size",
-      "optimizer.curve=constant"};
+  Sets sets = {"train.batch=7",
+               "train.precision=fp64",
+               "train.steps=5",
+               "optimizer.lr=0.002",
+               "optimizer.warmup=0",
+               "optimizer.clip=0",
+               "model.context=19",
+               "model.vocab_size=251",
+               "model.init_std=0.2",
+               "model.layers=3",
+               "model.width=24",
+               "model.heads=3",
+               "model.hidden=41",
+               "optimizer.momentum=0.9",
+               "parallel.units=by_block_and_size",
+               "optimizer.lr_schedule=constant"};
   sets.insert(sets.end(), more.begin(), more.end());
   return config::load_or_throw({.sets = sets, .world = config::World{2, 2}});
 }
@@ -106,7 +115,7 @@ TEST(Tamper, UntouchedAgrees) {
   });
 }
 
-// AdamW does not notice a scale that is always the same; its gradients show it.
+// AdamW is invariant to a constant scale of gradients; the gradients themselves show it.
 TEST(Tamper, AWrongScaleOnOneRank) {
   on_two_ranks([](comm::World& world) {
     for (const char* sharding : {"no_shard", "full_shard"}) {
@@ -161,7 +170,7 @@ TEST(Tamper, AGroupWithoutItsGradient) {
   });
 }
 
-// In bf16 a fault stands out from round-off as well, in the tensors concerned and nowhere else.
+// In bf16 a fault stands out from round-off as well, in the affected tensors and nowhere else.
 TEST(Tamper, IsNoticedInHalfPrecision) {
   on_two_ranks([](comm::World& world) {
     const config::RunConfig config = config_with(
@@ -171,7 +180,8 @@ TEST(Tamper, IsNoticedInHalfPrecision) {
       return outside(found, tolerance_of(config, found));
     };
     EXPECT_THAT(told(nullptr), IsEmpty());
-    // The gradients of one group are lost, halved, or those of a rank that divides by its own targets (4 of 7 sequences).
+    // The gradients of one group are lost, halved, or those of a rank that divides by its own
+    // targets (4 of 7 sequences).
     for (const double factor : {0.0, 0.5, 7.0 / 4}) {
       SCOPED_TRACE(factor);
       const std::vector<std::string> failures = told([&](parallel::ParallelModel& model, int64_t) {

@@ -1,5 +1,5 @@
-// What a tensor-parallel rank sends and what it keeps, on one rank of a recorded group: nobody answers, so no
-// number means anything here.
+// The calls and kept activations of a tensor-parallel rank, in a recorded group: nobody answers, so
+// values mean nothing.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ constexpr int64_t kOwnRows = 15;  // of 57
 
 class OneOfFour : public ::testing::Test {
  protected:
-  // Forward and backward through one block.
+  // Runs forward and backward through one block.
   std::vector<std::string> calls_of_block(const config::ModelConfig& config) {
     TensorBuilder builder(group_, {.recompute = config::Recompute::kSelective});
     model::Decoder decoder(config, builder, {.blocks = 1, .embedding = false, .head = false});
@@ -51,8 +51,8 @@ class OneOfFour : public ::testing::Test {
   comm::Group group_ = world_->group("tp", {0, 1, 2, 3});
 };
 
-// 60 rows with padding, 20 features, 4 bytes. Backward the inputs are gathered again, before the gradient that
-// they overlap with is summed.
+// 60 rows with padding, 20 features, 4 bytes. The backward pass gathers the inputs again, before it
+// sums the gradient that this overlaps with.
 TEST_F(OneOfFour, SendsItsRowsAndNothingElse) {
   EXPECT_THAT(calls_of_block(tensor_config("llama")),
               ElementsAre("all_gather 4800 input of blocks.0.attention.qkv.weight",

@@ -1,4 +1,4 @@
-// tensor_case.h -- small models of every family, on one rank and beside it over tensor-parallel ranks.
+// tensor_case.h -- small models of every family, on one rank and on tensor-parallel ranks.
 #pragma once
 
 #include <functional>
@@ -70,7 +70,7 @@ class TensorPair {
 
   [[nodiscard]] comm::Group group() const { return ranks_.along(plan::Axis::kTp); }
 
-  // Ones and zeros would hide a mistake in norms and biases.
+  // Norms and biases of ones and zeros would hide mistakes.
   void perturb_vectors() {
     const at::NoGradGuard no_grad;
     whole.set_masters([&] {
@@ -105,7 +105,7 @@ class TensorPair {
   parallel::ParallelModel split;
 };
 
-// What this rank has of a weight, or of its gradient.
+// Returns this rank's elements of a weight, or of its gradient.
 inline at::Tensor held(const parallel::ParallelModel& model,
                        const plan::Holding& holding,
                        bool gradients) {

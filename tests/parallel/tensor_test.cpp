@@ -1,5 +1,5 @@
-// A decoder over 1, 2, 3 and 4 tensor-parallel ranks is the decoder of one rank: the same weights to the
-// bit, the same loss and gradients to round-off, the same tokens written.
+// A decoder over 1, 2, 3 and 4 tensor-parallel ranks equals that of one rank: the same weights to
+// the bit, the same loss and gradients up to round-off, the same generated tokens.
 
 #include <algorithm>
 
@@ -41,11 +41,11 @@ class OverRanks : public ::testing::TestWithParam<int> {
  protected:
   static int ranks() { return GetParam(); }
 
-  // Models whose kv heads are fewer than the ranks, if there can be any.
+  // Returns models with fewer kv heads than ranks, if there can be any.
   static std::vector<Case> shared_keys() {
     const ModelConfig llama = tensor_config("llama");
     const ModelConfig qwen3 = tensor_config("qwen3");
-    // In the last, the weights of keys have fewer rows than there are ranks.
+    // In the last model, the weights of keys have fewer rows than there are ranks.
     if (ranks() == 2) return {{"kv 1", with_heads(llama, 3, 1, 6)}};
     if (ranks() == 3)
       return {{"kv 1", with_heads(llama, 5, 1, 8)},
@@ -70,8 +70,8 @@ INSTANTIATE_TEST_SUITE_P(Tensor, OverRanks, ::testing::Values(1, 2, 3, 4), [](co
   return std::to_string(ranks.param);
 });
 
-// Two micro-batches, 57 and 26 rows: neither 2, 3 nor 4 divides both. Packed documents of prime lengths in
-// the first; some targets of the second do not count.
+// Two micro-batches, 57 and 26 rows: neither 2, 3 nor 4 divides both. Packed documents of prime
+// lengths in the first; some targets of the second do not count.
 std::vector<Pass> two_passes(const ParallelModel& model, bool training) {
   Pass packed = random_pass(model, 3, 19, Documents::of_lengths({19, 7, 12, 17, 2}, 19));
   Pass plain = random_pass(model, 2, 13);
@@ -89,7 +89,7 @@ void expect_initial_weights(const TensorPair& pair) {
     EXPECT_TRUE(held(pair.split, holding, false).equal(part_of(all.at(spec.name), holding)))
         << spec.name;
     if (!spec.split) continue;
-    // Each element is on one rank: those of all ranks tile the tensor.
+    // Each element is on one rank: the parts of all ranks tile the tensor.
     const at::Tensor holders = at::zeros(spec.shape);
     for (const Box& box : spec.parts) model::in_box(holders, box).add_(1);
     pair.group().all_reduce(holders, comm::Reduce::kSum, "holders").wait();
@@ -130,7 +130,7 @@ TEST_P(OverRanks, WeightsLossAndGradientsAreThoseOfOne) {
   });
 }
 
-// What is left out depends on an element's place in the run, not on who has it.
+// The dropout mask depends on an element's place in the run, not on its rank.
 TEST_P(OverRanks, DropoutAndRecomputationChangeNothing) {
   run_tensor_ranks(ranks(), [](comm::World& world) {
     std::vector<Case> all = shared_keys();
@@ -149,7 +149,7 @@ TEST_P(OverRanks, DropoutAndRecomputationChangeNothing) {
   });
 }
 
-// The loss and the gradient of the input of a head that takes 11 rows at a time, 57 in all.
+// Compares the loss and the input gradient of a head that takes 11 of 57 rows at a time.
 TEST_P(OverRanks, HeadsTakeAFewRowsAtATime) {
   run_tensor_ranks(ranks(), [](comm::World& world) {
     const Ranks ranks(world, [&] {
@@ -190,7 +190,8 @@ TEST_P(OverRanks, HeadsTakeAFewRowsAtATime) {
   });
 }
 
-// Fewer rows than ranks: some have nothing but padding. Without an epsilon, norms of zeros would be NaN.
+// Fewer rows than ranks: some have nothing but padding. Without an epsilon, norms of zeros would be
+// NaN.
 TEST_P(OverRanks, PaddingAddsNothing) {
   run_tensor_ranks(ranks(), [](comm::World& world) {
     for (const char* family : {"gpt2", "llama", "olmo2"}) {
@@ -240,7 +241,7 @@ TEST_P(OverRanks, WritesWhatOneWrites) {
   });
 }
 
-// How far gradients are from exact ones, on all ranks together.
+// Returns the relative error of gradients over all ranks.
 double relative_error(const ParallelModel& model, const StepResult& exact, comm::Group group) {
   at::Tensor squares = at::zeros({2}, at::kDouble);
   for (const plan::Holding& holding : model.holdings()) {
@@ -253,8 +254,8 @@ double relative_error(const ParallelModel& model, const StepResult& exact, comm:
   return std::sqrt((squares[0] / squares[1]).item<double>());
 }
 
-// A sum over ranks rounds at each of its terms, where one rank's product rounds once: more than one rank, but
-// among all the other roundings of a layer not twice as much. Against fp64.
+// A sum over ranks rounds at each of its terms, where one rank's product rounds once: more than one
+// rank, but among all the other roundings of a layer not twice as much. Against fp64.
 TEST_P(OverRanks, RoundsLittleMoreThanOne) {
   run_tensor_ranks(ranks(), [](comm::World& world) {
     for (const auto& [type, at_most] :

@@ -1,4 +1,4 @@
-// The same run on several threads has the same bits each time: also the first in a process, whoever of its threads is quicker.
+// A run on several threads has the same bits each time, also the first in a process.
 
 #include <array>
 #include <cstdio>
@@ -24,7 +24,7 @@ config::RunConfig small_config() {
                 "model.vocab_size=257", "model.layers=2", "model.width=64", "model.heads=4"}});
 }
 
-// Of a first run and of a second one in a process that has computed nothing before.
+// Returns the losses of a first and a second run in a process that has computed nothing before.
 std::array<double, 2> losses_of_new_process(const config::RunConfig& config) {
   std::array<int, 2> ends{};
   EXPECT_EQ(::pipe(ends.data()), 0);
@@ -51,7 +51,8 @@ std::array<double, 2> losses_of_new_process(const config::RunConfig& config) {
   return losses;
 }
 
-// Without make_first_calls() one process in sixty differed. --gtest_repeat=20 makes a hunt of it.
+// Without make_first_calls() one process in sixty differed; --gtest_repeat=20 repeats the test to
+// find that.
 TEST(Threads, TheFirstStepOfAProcessHasTheBitsOfAllOthers) {
   constexpr int kProcesses = 60;
   const config::RunConfig config = small_config();

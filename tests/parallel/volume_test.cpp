@@ -1,5 +1,5 @@
-// What a layout is said to communicate is what it communicates: every layout of the grid, a step of it on the
-// record backend, call by call, in the order of its program.
+// The planned volume of a layout is what it communicates: every layout of the grid runs a step on
+// the record backend, and is compared call by call, in program order.
 
 #include "shoal/plan/volume.h"
 
@@ -14,7 +14,7 @@
 
 #include "shoal/comm/call_log.h"
 #include "shoal/comm/world.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/program_text.h"
 #include "shoal/verify/side.h"
@@ -27,7 +27,7 @@ namespace {
 using comm::Call;
 using ::testing::IsEmpty;
 
-// What calls are for, by what they say. The first that fits.
+// The traffic of a call, by its purpose text; the first match counts.
 struct Purpose {
   const char* begin;
   const char* end;
@@ -38,7 +38,7 @@ constexpr Purpose kPurposes[] = {
     {"weights of ", "", Traffic::kWeights},
     {"gradients of the tied matrix", "", Traffic::kTiedGradient},
     {"gradients of keys and values", "", Traffic::kKeysAndValues},
-    {"gradients of ", " over copies", Traffic::kGradientsOverCopies},
+    {"gradients of ", " over copies", Traffic::kGradientsOverReplicas},
     {"gradients of ", "", Traffic::kGradients},
     {"gradients", "", Traffic::kActivationGradients},
     {"activations", "", Traffic::kActivations},
@@ -69,7 +69,7 @@ std::optional<Traffic> traffic_of(const Call& call) {
   return std::nullopt;
 }
 
-// One line for each kind, to be compared.
+// One entry per kind of call, to compare.
 using Lines = std::map<std::string, std::pair<int64_t, int64_t>>;  // calls, bytes
 
 Lines counted(const std::vector<Volume>& volumes) {
@@ -114,7 +114,7 @@ std::vector<std::string> differences(const Lines& expected, const Lines& found) 
   return different;
 }
 
-// The calls of a step, operation by operation: those of one may come in another order.
+// Compares the calls of a step operation by operation; within one operation their order may differ.
 void expect_trace(const RankPlan& plan, const Program& program, const std::vector<Call>& calls) {
   std::vector<std::string> made;
   for (const Call& call : calls) {
@@ -146,7 +146,7 @@ struct Seen {
   int64_t calls = 0;
 };
 
-// A second step: the first begins with what happens once.
+// Compares a second step: the first also makes one-time calls.
 void compare_step(const config::RunConfig& config, int ranks, int rank, Seen& seen) {
   SCOPED_TRACE(format("rank {}", rank));
   comm::CallLog log;
@@ -186,8 +186,8 @@ TEST(Volume, IsThatOfEveryLayoutOfTheGrid) {
               static_cast<long>(seen.calls), seen.kinds.size());
 }
 
-// What the grid does not have: schedules of stages that keep their weights between passes, norms over split
-// heads, half precision.
+// Layouts that the grid lacks: schedules of stages that keep their weights between passes, norms
+// over split heads, half precision.
 TEST(Volume, IsThatOfOtherLayouts) {
   Seen seen;
   const tests::Sets olmo2 = {"model.qk_norm=width", "model.norm_place=after", "model.heads=4"};
@@ -240,9 +240,9 @@ TEST(Volume, OfEveryKindIsSeen) {
   EXPECT_EQ(kinds.size(), static_cast<size_t>(blueprint::kNumTraffics));
 }
 
-// Llama 3 405B on 16,384 ranks, as its makers ran it up to the sharding of the optimizer alone. Figures of a
-// rank in the middle of the pipeline, by hand: its 8 blocks have 8 * (16384 * (16384 + 2 * 1024) + 16384^2 +
-// 3 * 16384 * 53248) / 8 parameters and two norms each.
+// Llama 3 405B on 16,384 ranks, as its makers ran it up to the sharding of the optimizer alone.
+// Figures of a rank in the middle of the pipeline, by hand: its 8 blocks have 8 * (16384 * (16384 +
+// 2 * 1024) + 16384^2 + 3 * 16384 * 53248) / 8 parameters and two norms each.
 TEST(Volume, OfSixteenThousandRanksIsCountedAtOnce) {
   const config::RunConfig config = config::load_or_throw(
       {.sets = {"model.layers=126", "model.width=16384", "model.heads=128", "model.kv_heads=8",

@@ -205,10 +205,11 @@ TEST(WithUpdate, EndsWithWhatTheNextStepFindsWhole) {
 }
 
 TEST(WithoutLoneGroups, LeavesOneRankWithoutCommunication) {
-  EXPECT_EQ(text_of(training_program(plan_for({}, 1))),
-            "count targets, F0.0, F1.0, F2.0, open gradients 3, F3.0, B3.0, open gradients 2, B2.0, "
-            "open gradients 1, B1.0, open gradients 0, B0.0, sum loss, norm, "
-            "update 0, update 1, update 2, update 3");
+  EXPECT_EQ(
+      text_of(training_program(plan_for({}, 1))),
+      "count targets, F0.0, F1.0, F2.0, open gradients 3, F3.0, B3.0, open gradients 2, B2.0, "
+      "open gradients 1, B1.0, open gradients 0, B0.0, sum loss, norm, "
+      "update 0, update 1, update 2, update 3");
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 
 #include "shoal/config/load.h"
 #include "shoal/core/error.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 #include "shoal/plan/composition.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/program_text.h"

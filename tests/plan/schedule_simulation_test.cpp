@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "shoal/core/error.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 #include "shoal/plan/schedule_check.h"
 #include "shoal/plan/schedule_text.h"
 

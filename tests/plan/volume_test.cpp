@@ -8,7 +8,7 @@
 
 #include "shoal/config/load.h"
 #include "shoal/core/error.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/memory.h"
 

@@ -17,7 +17,7 @@
 #include "shoal/config/load.h"
 #include "shoal/core/files.h"
 #include "shoal/core/format.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 #include "shoal/plan/layout.h"
 #include "shoal/state/checkpoint.h"
 #include "shoal/state/checkpoint_writer.h"

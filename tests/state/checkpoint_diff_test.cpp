@@ -72,7 +72,7 @@ TEST_F(Diff, OtherPiecesMakeNoDifference) {
   }
 }
 
-// Of every type: some elements get other bits, wherever they lie among blocks and pieces.
+// Tensors of every type: some elements get other bits, wherever they lie among blocks and pieces.
 TEST_F(Diff, CountsElementsWhoseBitsDiffer) {
   const Shape shape = {5, 3, 7};
   for (size_t round = 0; round < 5 * kDTypes; ++round) {

@@ -36,7 +36,7 @@ std::string with_digest(std::string text) {
   return text.replace(at, 32, xxh3_128(std::string_view(text).substr(0, at)).hex());
 }
 
-std::string refusal_of(const std::string& text) {
+std::string refusal_of_manifest(const std::string& text) {
   return error_text<DataError>([&] { (void)manifest_from_json(text, "m.json"); });
 }
 
@@ -78,12 +78,14 @@ TEST(CheckpointManifestText, OfVersion2IsRead) {
 TEST(CheckpointManifestText, IsRefusedWhenTornOrDamaged) {
   const std::string text = to_json(good());
   for (size_t size = 0; size < text.size(); ++size)
-    EXPECT_THAT(refusal_of(text.substr(0, size)), HasSubstr("m.json: it does not end with"))
+    EXPECT_THAT(refusal_of_manifest(text.substr(0, size)),
+                HasSubstr("m.json: it does not end with"))
         << size;
   std::string damaged = text;
   damaged[text.find("200")] = '3';
-  EXPECT_THAT(refusal_of(damaged), HasSubstr("m.json: it is damaged: its digest does not hold"));
-  EXPECT_THAT(refusal_of(text + "\n"), HasSubstr("does not end with its digest"));
+  EXPECT_THAT(refusal_of_manifest(damaged),
+              HasSubstr("m.json: it is damaged: its digest does not hold"));
+  EXPECT_THAT(refusal_of_manifest(text + "\n"), HasSubstr("does not end with its digest"));
 }
 
 TEST(CheckpointManifestText, IsRefusedWhenItLies) {
@@ -115,7 +117,8 @@ TEST(CheckpointManifestText, IsRefusedWhenItLies) {
       {"\"tensors\": [", "\"tensors\": [[[[[[[[[[[[[[[[[[", "this is no JSON"},
   };
   for (const auto& [from, to, why] : cases)
-    EXPECT_THAT(refusal_of(with_digest(replaced(to_json(good()), from, to))), HasSubstr(why))
+    EXPECT_THAT(refusal_of_manifest(with_digest(replaced(to_json(good()), from, to))),
+                HasSubstr(why))
         << from << " -> " << to;
 }
 

@@ -54,7 +54,7 @@ TEST(CheckpointStore, ListsByStepWhatHolds) {
   EXPECT_EQ(latest(dir.path())->step, 200U);
 }
 
-// Of a run that went on from step 2, because step 5 could not be read to its end.
+// A run that resumed from step 2, because step 5 could not be read to its end.
 TEST(CheckpointStore, PrunesNothingThatIsLaterThanTheRun) {
   const TempDir dir;
   for (const uint64_t step : {1U, 2U, 5U, 3U}) save(dir.path(), step);

@@ -96,7 +96,8 @@ TEST(Checkpoint, AnyBoxesReadBackInAnyOthers) {
     for (const PlainTensor& tensor : tensors) {
       for (const Box& box : some_cuts(tensor.spec.shape, static_cast<int>(random() % 8), random)) {
         const Piece piece = piece_of(tensor, box);
-        // Of an empty box nothing is left: several may be the same.
+        // Pieces of an empty box have no bytes, and several may be equal: only an empty tensor
+        // keeps one.
         if (!piece.bytes.empty() || tensor.bytes.empty()) ranks[random() % 3].push_back(piece);
         if (tensor.bytes.empty()) break;
       }

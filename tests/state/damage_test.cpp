@@ -98,8 +98,8 @@ class Damage {
         return damaged_ + " swapped with " + also_;
       }
       case 4: {
-        // Of the checkpoint of another step, where every file has the same name and size. Its manifest goes with
-        // its files only.
+        // The file of another step's checkpoint, where every file has the same name and size. Its
+        // manifest fits its own files only.
         if (damaged_ == kCheckpointManifest) return inflict(random);
         fs::copy_file(other_ / damaged_, path_ / damaged_, fs::copy_options::overwrite_existing);
         return damaged_ + " of another step";

@@ -45,7 +45,7 @@ std::string refusal_of(const std::string& file) {
       [&] { (void)read_safetensors_header(file, file.size(), "x.safetensors"); });
 }
 
-// Of a file with one tensor "a", whose entry is this.
+// The refusal of a file with one tensor "a" that has this entry.
 std::string refusal_of_entry(const std::string& entry, const std::string& data = "12345678") {
   return refusal_of(file_of(R"({"a":)" + entry + "}", data));
 }

@@ -3,8 +3,8 @@
 //   watch_system_calls({.then = Then::kFail, .at = 3});   // the fourth call from now on fails
 //   const auto seen = stop_watching();                    // "sync rank-00000-00000.safetensors", ...
 //
-// The executable that links system_calls.cpp has its own pwrite(), fsync() and so on, which are found
-// before the C library's. Of one thread.
+// The executable that links system_calls.cpp has its own pwrite(), fsync() and so on, which are
+// found before the C library's. For one thread only.
 #pragma once
 
 #include <cerrno>

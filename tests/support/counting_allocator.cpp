@@ -8,7 +8,7 @@
 namespace shoal::tests {
 namespace {
 
-// In front of every block, as large as the alignment of what follows.
+// The header of every block, as large as the alignment of the block.
 struct alignas(64) Header {
   CountingAllocator* owner;
   size_t bytes;

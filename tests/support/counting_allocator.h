@@ -1,10 +1,10 @@
-// counting_allocator.h -- how many bytes tensors take, and how many they took at most.
+// counting_allocator.h -- counts the bytes of tensors, and their peak.
 //
 //   CountingAllocator& memory = CountingAllocator::installed();
 //   const int64_t peak = memory.peak_of([&] { step(); });      // beyond what there was before
 //
-// Counts what tensors on the CPU asked for, to the byte and the same every time: not pages, and not what
-// libraries underneath take for themselves. Of all threads together.
+// Counts the bytes that tensors on the CPU requested, on all threads together, the same every time:
+// not pages, and not what libraries underneath allocate for themselves.
 #pragma once
 
 #include <atomic>
@@ -17,15 +17,15 @@ namespace shoal::tests {
 
 class CountingAllocator final : public c10::Allocator {
  public:
-  // The one of this process: for all tensors that are made after the first call.
+  // Returns the allocator of this process, which is used for all tensors made after the first call.
   static CountingAllocator& installed();
 
   [[nodiscard]] int64_t current() const { return current_; }
 
-  // No more than so much from here on: std::bad_alloc beyond it. 0: as much as there is.
+  // Limits the bytes from here on: allocations beyond throw std::bad_alloc. 0 means no limit.
   void limit(int64_t bytes) { budget_ = bytes; }
 
-  // The most there was while `body` ran, less what there was when it began.
+  // Returns the peak while `body` ran, less the bytes when it began.
   int64_t peak_of(const std::function<void()>& body);
 
   c10::DataPtr allocate(size_t bytes) override;

@@ -1,4 +1,4 @@
-// one_rank.h -- a model as one process has it: the layout in which every group has one member.
+// one_rank.h -- a model on one rank: the layout in which every group has one member.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// planned_pieces.h -- the pieces that a rank writes into a checkpoint of AdamW's state, without a tensor: from the
-// config and the layout alone.
+// planned_pieces.h -- the pieces that a rank writes into a checkpoint of AdamW's state, from the
+// config and the layout alone, without tensors.
 #pragma once
 
 #include <vector>

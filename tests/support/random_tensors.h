@@ -1,4 +1,4 @@
-// random_tensors.h -- tensors of random numbers that are the same wherever their name is used.
+// random_tensors.h -- random tensors that are a function of their name.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace shoal::tests {
 
-// Standard normal; numbers of fp32, whatever the type.
+// Returns standard normal numbers, which are exact in fp32 whatever the type.
 inline at::Tensor random_numbers(const std::string& name,
                                  at::IntArrayRef shape,
                                  at::ScalarType dtype = at::kDouble) {
@@ -19,7 +19,7 @@ inline at::Tensor random_numbers(const std::string& name,
   return numbers.to(dtype);
 }
 
-// 0 .. classes - 1, all alike.
+// Returns uniform integers in [0, classes).
 inline at::Tensor random_classes(const std::string& name, at::IntArrayRef shape, int64_t classes) {
   at::Tensor numbers = at::empty(shape, at::kFloat);
   Random(11, RandomStream::kCheck, name)

@@ -18,10 +18,10 @@
 namespace shoal::tests {
 namespace {
 
-// Which run_ranks() of the test a child is for.
+// Tells a child which run_ranks() call of the test it is for.
 constexpr const char* kCallVariable = "SHOAL_TEST_CALL";
 
-// How many times the current test has called run_ranks().
+// Returns how many times the current test has called run_ranks().
 int count_call() {
   static const ::testing::TestInfo* test = nullptr;
   static int calls = 0;
@@ -47,7 +47,7 @@ int count_call() {
     code = static_cast<int>(ExitCode::kBug);
   }
   std::cout << std::flush;
-  std::_Exit(code);  // threads that wait for a lost peer must not keep the process
+  std::_Exit(code);  // threads that wait for a lost peer must not keep the process alive
 }
 
 std::vector<std::string> this_test_again() {
@@ -66,7 +66,7 @@ std::string outputs_in(const std::filesystem::path& directory) {
   return text;
 }
 
-// What rank 0 of a test that passed has printed.
+// Prints the output of rank 0 of a test that passed.
 void show_figures(const std::filesystem::path& output) {
   if (!std::filesystem::exists(output)) return;
   std::istringstream lines(read_file(output, 64 << 20));

@@ -9,9 +9,9 @@
 //   }
 //
 // The test program is started again once per rank, runs the same test up to this call, and there
-// the body instead of the launching. A rank's failed expectations, error or signal fail the test,
-// with its output; what rank 0 prints is shown when all went well. Code before the call runs in every process, so it should only prepare values;
-// code after it runs in the parent alone.
+// runs the body. A rank's failed expectations, error or signal fail the test, with its output; the
+// output of rank 0 is shown when the test passes. Code before the call runs in every process, so it
+// should only prepare values; code after it runs in the parent alone.
 #pragma once
 
 #include <functional>
@@ -28,8 +28,8 @@ enum class Launcher { kShoal, kMpirun };
 struct RunRanksOptions {
   Launcher launcher = Launcher::kShoal;
   std::map<std::string, std::string> environment = {};  // for every rank
-  int expected_exit_code = 0;                           // of the job
-  std::string expected_cause = "";                      // part of the line about the first cause
+  int expected_exit_code = 0;                           // exit code of the job
+  std::string expected_cause = "";                      // part of the reported first cause
 };
 
 using RankBody =

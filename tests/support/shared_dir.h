@@ -1,5 +1,5 @@
-// shared_dir.h -- a temporary directory that is the same in every process of a test with ranks: the first one makes
-// it and leaves its name in the environment.
+// shared_dir.h -- a temporary directory that is the same in every process of a test with ranks: the
+// first one makes it and leaves its name in the environment.
 #pragma once
 
 #include <cstdlib>
@@ -21,7 +21,7 @@ class SharedDir {
   }
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  // Of the process that made it.
+  // Returns whether this process made the directory.
   [[nodiscard]] bool is_own() const { return own_.has_value(); }
 
   std::filesystem::path operator/(const std::filesystem::path& name) const { return path_ / name; }

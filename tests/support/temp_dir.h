@@ -1,4 +1,4 @@
-// temp_dir.h -- a directory of the test's own, gone when the test ends.
+// temp_dir.h -- a temporary directory, removed when the test ends.
 #pragma once
 
 #include <cstdlib>

@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "shoal/comm/world.h"
+#include "shoal/hugging_face/names.h"
 #include "shoal/optim/optimizer.h"
 #include "shoal/parallel/parallel_model.h"
 #include "shoal/plan/mesh.h"
-#include "shoal/state/hugging_face/names.h"
 
 #include "tests/model/golden_models.h"
 
@@ -28,11 +28,11 @@ struct Golden {
 
   // One of our weights as the file has it.
   [[nodiscard]] at::Tensor ours(const std::string& prefix,
-                                const state::HuggingFaceModel& shape,
+                                const hugging_face::HuggingFaceModel& shape,
                                 const std::string& name) const {
-    const state::ForeignTensor foreign = foreign_tensor(shape.family, shape.config, name);
+    const hugging_face::ForeignTensor foreign = foreign_tensor(shape.family, shape.config, name);
     std::vector<at::Tensor> parts;
-    for (const state::ForeignPart& part : foreign.parts) {
+    for (const hugging_face::ForeignPart& part : foreign.parts) {
       const at::Tensor tensor = read_tensor(training, prefix + part.name);
       parts.push_back(foreign.transposed ? tensor.t() : tensor);
     }

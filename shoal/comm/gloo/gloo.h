@@ -6,7 +6,7 @@
 
 #include "shoal/cluster/store_client.h"
 #include "shoal/core/activity.h"
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 
 namespace shoal::comm {
 
@@ -14,7 +14,7 @@ class Transport;
 
 struct GlooOptions {
   std::shared_ptr<cluster::StoreClient> store;
-  std::string address;  // the one this rank listens on and its peers reach it by
+  std::string address;  // address that this rank listens on and its peers connect to
   Duration deadline{};
   ActivityBoard* board = nullptr;
 };

@@ -1,9 +1,9 @@
-// listener.h -- shuts the door behind Gloo. Private to comm/gloo/.
+// listener.h -- closes Gloo's listener to new connections. Private to comm/gloo/.
 //
-// Gloo's listener accepts whoever connects and keeps the connection, so a stranger could exhaust
-// the process's descriptors. Once all groups are connected nobody has business there any more: a
-// socket filter then drops every packet that would open a connection. Established connections are
-// other sockets and notice nothing.
+// Gloo's listener accepts any connection and keeps it, so a stranger could exhaust the process's
+// descriptors. Once all groups are connected no new connection is legitimate: a socket filter then
+// drops every packet that would open one. Established connections are other sockets and notice
+// nothing.
 #pragma once
 
 #include <set>
@@ -12,7 +12,7 @@
 
 namespace shoal::comm {
 
-// The descriptors of this process that listen on `address`.
+// Returns the descriptors of this process that listen on `address`.
 std::set<int> listening_descriptors(const std::string& address);
 
 void refuse_new_connections(const std::vector<int>& listeners);

@@ -1,4 +1,5 @@
-// process_group.h -- c10d's Gloo, and the only place that knows its types. Private to comm/gloo/.
+// process_group.h -- constructs c10d's Gloo backend, and is the only place that knows its types.
+// Private to comm/gloo/.
 //
 // The wheel ships no gloo headers and Debian's are older than the library inside it, so
 // process_group.cpp is the one file that includes them: it constructs, and hands out c10d::Backend.
@@ -11,7 +12,7 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 
 namespace shoal::comm {
 

@@ -1,5 +1,5 @@
-// local.h -- a group of one rank: every call is a copy, or nothing, and completes at once. Private
-// to comm/.
+// local.h -- the backend of a group of one rank: every call is a copy or a no-op and completes at
+// once. Private to comm/.
 #pragma once
 
 #include <torch/csrc/distributed/c10d/Backend.hpp>

@@ -1,4 +1,4 @@
-// mpi.h -- collectives of the site's MPI. Private to comm/. Built when CMake finds MPI, else
+// mpi.h -- the backend for the site's MPI. Private to comm/. Built when CMake finds MPI, else
 // no_mpi.cpp stands in.
 //
 // One worker thread per communicator runs MPI's blocking calls in order: they measured twice as
@@ -17,11 +17,11 @@ namespace shoal::comm {
 class Transport;
 
 struct MpiOptions {
-  int rank = 0;  // what the launcher's variables say; MPI must agree
+  int rank = 0;  // rank by the launcher's variables; MPI must agree
   int world_size = 1;
   ActivityBoard* board = nullptr;
   int max_count = INT_MAX;  // elements per MPI call; longer ones are split (smaller only in tests)
-  int max_tags = INT_MAX;   // likewise: of those that the MPI has
+  int max_tags = INT_MAX;   // most tags to use (smaller only in tests)
 };
 
 struct MpiStatus {

@@ -1,5 +1,5 @@
-// session.h -- MPI in this process: started once, ended when the last communicator is gone. Private
-// to comm/mpi/.
+// session.h -- the MPI library in this process: initialized once, finalized when the last
+// communicator is gone. Private to comm/mpi/.
 #pragma once
 
 #include <memory>
@@ -10,27 +10,28 @@
 
 namespace shoal::comm {
 
-// Throws std::runtime_error with MPI's own words; c10d carries it to whoever waits, who makes a
-// PeerLost of it.
+// Throws std::runtime_error with MPI's own words; c10d carries it to the waiting thread, which
+// turns it into a PeerLost.
 void check_mpi(int code, const char* call);
 
 class MpiSession {
  public:
-  // UsageError without MPI_THREAD_MULTIPLE. At most `max_tags` are used, though there may be more.
+  // Throws UsageError without MPI_THREAD_MULTIPLE. At most `max_tags` tags are used, even if MPI
+  // has more.
   explicit MpiSession(int max_tags);
   MpiSession(const MpiSession&) = delete;
   MpiSession& operator=(const MpiSession&) = delete;
 
-  // MPI_Finalize waits for the other ranks, so it is skipped when an error is on its way out.
+  // Skips MPI_Finalize during exception unwinding, because it would wait for the other ranks.
   ~MpiSession();
 
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] int size() const { return size_; }
-  // How many tags this MPI has; the standard promises 32,768.
+  // Returns how many tags this MPI has; the standard promises 32,768.
   [[nodiscard]] int tags() const { return tags_; }
 
-  // A communicator of these ranks; collective over them alone. `tag` tells concurrent creations
-  // apart.
+  // Returns a communicator of these ranks; collective over them alone. `tag` distinguishes
+  // concurrent creations.
   [[nodiscard]] MPI_Comm make_communicator(const std::vector<int>& ranks, int tag) const;
 
  private:

@@ -1,11 +1,12 @@
-// lent_tensors.h -- tensors that a call has been lent from the call to the wait. Private to comm/strict/.
+// lent_tensors.h -- the tensors that a call borrows until its wait. Private to comm/strict/.
 //
 //   LentTensors lent(inputs, outputs);
 //   run(lent.inputs(), lent.outputs());      // on copies, on any thread
 //   lent.give_back();                        // on the thread that waits
 //
-// The call works on copies. In the meantime outputs hold a pattern that reads as NaN, and nobody may write to
-// anything: give_back() looks. An input that lies in an output, as a shard does in what it is gathered into, may be read.
+// The call works on copies. Until the wait, outputs hold a pattern that reads as NaN, and nobody
+// may write to any of the tensors: give_back() checks that. An input that lies inside an output, as
+// a shard inside its gathered tensor, may be read.
 #pragma once
 
 #include <vector>
@@ -16,13 +17,13 @@ namespace shoal::comm {
 
 class LentTensors {
  public:
-  // All are contiguous and on the CPU. A tensor that is read and written is an output.
+  // All tensors are contiguous and on the CPU. A tensor that is read and written is an output.
   LentTensors(std::vector<at::Tensor> inputs, std::vector<at::Tensor> outputs);
 
   [[nodiscard]] std::vector<at::Tensor>& inputs() { return copied_inputs_; }
   [[nodiscard]] std::vector<at::Tensor>& outputs() { return copied_outputs_; }
 
-  // Puts results where they belong. BugError when somebody wrote to a tensor that was lent.
+  // Copies the results into the outputs. Throws BugError when somebody wrote to a borrowed tensor.
   void give_back();
 
  private:
@@ -30,7 +31,7 @@ class LentTensors {
   std::vector<at::Tensor> outputs_;
   std::vector<at::Tensor> copied_inputs_;
   std::vector<at::Tensor> copied_outputs_;
-  std::vector<at::Tensor> meanwhile_;  // what outputs hold until they are given back
+  std::vector<at::Tensor> meanwhile_;  // contents of the outputs until give_back()
 };
 
 }  // namespace shoal::comm

@@ -25,7 +25,7 @@ int64_t bytes_of(const Tensors& tensors) {
   return bytes;
 }
 
-// What a rank says before it communicates: those who meet must say the same.
+// A message that precedes each call: ranks that communicate must announce the same.
 struct Announcement {
   Op op{};
   int64_t bytes = 0;
@@ -50,7 +50,7 @@ int64_t type_of(const Tensors& tensors) {
   return static_cast<int64_t>(tensors.empty() ? at::kByte : tensors.front().scalar_type());
 }
 
-// A call whose results arrive when it is waited for.
+// A call whose results arrive in its wait().
 class StrictWork final : public c10d::Work {
  public:
   StrictWork(WorkPtr call, std::vector<std::shared_ptr<LentTensors>> lent)
@@ -226,7 +226,8 @@ class StrictBackend final : public c10d::Backend {
 
   int world_rank(int member) const { return group_.ranks[static_cast<size_t>(member)]; }
 
-  // What ranks bring may be of different sizes in an all-to-all, and only the root brings all of a gather.
+  // Sizes may differ between ranks in an all-to-all, and only the root has the whole tensor of a
+  // gather.
   static int64_t bytes_alike(Op op, const Tensors& ins, const Tensors& outs) {
     switch (op) {
       case Op::kAllToAll:
@@ -275,7 +276,7 @@ class StrictBackend final : public c10d::Backend {
     return nullptr;
   }
 
-  // Messages that are under way together, as NCCL has them between the start and the end of a group.
+  // Runs messages concurrently, as NCCL does between ncclGroupStart and ncclGroupEnd.
   WorkPtr exchange(const std::vector<Message>& messages) {
     std::vector<std::shared_ptr<LentTensors>> lent;
     for (const Message& message : messages) {

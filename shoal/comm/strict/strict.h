@@ -1,9 +1,10 @@
-// strict.h -- a transport with the rules of NCCL and none of Gloo's leniency, for finding faults without a GPU.
+// strict.h -- a transport that enforces the rules of NCCL over Gloo, to find faults without a GPU.
 // Private to comm/.
 //
-// Gloo matches messages by tag, buffers small ones, runs collectives beside each other, and often completes a call
-// before anybody waits for it. A program that leans on any of this trains well here and hangs, or is wrong, on GPUs.
-// The strict transport runs over Gloo and takes all of it away:
+// Gloo matches messages by tag, buffers small ones, runs collectives concurrently, and often
+// completes a call before anybody waits for it. A program that relies on any of this trains well on
+// Gloo and hangs, or computes wrong results, on GPUs. The strict transport runs over Gloo and
+// removes all of it:
 //
 //   order       one worker per group runs calls one after the other, in the order in which they were made
 //   rendezvous  a send is over when the peer has received it; there are no tags, and a message that meets a receive
@@ -21,7 +22,7 @@
 
 namespace shoal::comm {
 
-// `inner` moves the bytes.
+// Returns a strict transport; `inner` moves the bytes.
 std::unique_ptr<Transport> make_strict_transport(std::unique_ptr<Transport> inner,
                                                  ActivityBoard* board);
 

@@ -1,10 +1,10 @@
-// document.h -- what a corpus is made of, whatever its files look like.
+// document.h -- the documents of a corpus, whatever the format of its files.
 //
 //   for (Document document; reader.next(document);) use(document.text);
 //
 // A reader covers one slice of one file, so that several threads and ranks can read a large file
 // together: a line, or a text between separators, belongs to the slice it begins in, and a reader
-// finds that by itself from the bytes around the slice's border.
+// finds its beginning by itself from the bytes around the slice's border.
 #pragma once
 
 #include <cstdint>
@@ -16,18 +16,19 @@
 
 namespace shoal::data {
 
-// Text, or ids where the input has been tokenized before. Views last until the next call.
+// A document: text, or ids if the input is already tokenized. The views are valid until the next
+// call.
 struct Document {
   std::string_view text;
-  std::string_view prompt;       // stands before the text and is not trained on
+  std::string_view prompt;       // precedes the text, masked out of the loss
   std::span<const TokenId> ids;  // instead of both
-  // Long texts come in several, cut where no token could reach over the cut.
+  // Whether this is the first and the last piece: a long text comes in several, cut where no token
+  // could span the cut.
   bool begins = true;
   bool ends = true;
 };
 
-// Where the text stands in a record: names of fields or columns. Without `prompt` all of it is trained
-// on.
+// The names of the fields or columns that hold the text. Without `prompt` all of it is trained on.
 struct TextFields {
   std::string text = "text";
   std::string prompt;
@@ -40,7 +41,7 @@ class DocumentReader {
   virtual bool next(Document& document) = 0;  // false: no more
 };
 
-// Bytes of a file from some place on, decompressed.
+// The bytes of a file from some place on, decompressed.
 class ByteStream {
  public:
   virtual ~ByteStream() = default;
@@ -48,10 +49,10 @@ class ByteStream {
   virtual size_t read(std::span<char> to) = 0;  // 0: no more
 };
 
-// Bytes begin up to end of a text that begins at 0. Only text before `size` is there at all.
+// The bytes [begin, end) of a text that begins at 0.
 struct Slice {
   uint64_t begin = 0;
-  uint64_t end = UINT64_MAX;  // beyond the text: to its end
+  uint64_t end = UINT64_MAX;  // beyond the text means to its end
 };
 
 }  // namespace shoal::data

@@ -1,5 +1,5 @@
-// jsonl_documents.h -- one JSON object per line, of which one field is the text, or two are a prompt
-// and its completion.
+// jsonl_documents.h -- one JSON object per line, of which one field is the text, or two are a
+// prompt and its completion.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@ struct JsonlOptions {
   size_t max_line_bytes = size_t{256} << 20;
 };
 
-// `stream` begins one byte before the slice, or with the text. DataError says which line is wrong; it
-// begins with `name`, the file's. Blank lines are nothing, and neither are documents without text.
+// `stream` begins one byte before the slice, or with the text. Throws DataError with `name`, the
+// file's, and the line that is wrong. Blank lines and documents without text are skipped.
 std::unique_ptr<DocumentReader> read_jsonl(std::unique_ptr<ByteStream> stream,
                                            const JsonlOptions& options,
                                            const std::string& name);

@@ -10,21 +10,23 @@
 namespace shoal::data {
 
 struct TextOptions {
-  Pattern pattern = Pattern::kNone;  // where a tokenizer can cut
-  // Between documents; separators that overlap ("\n\n" in "\n\n\n") are one. Empty: the whole text is
-  // one document.
+  Pattern pattern = Pattern::kNone;  // tells where a tokenizer can cut
+  // The text between documents; overlapping separators ("\n\n" in "\n\n\n") count as one. Empty:
+  // the whole text is one document.
   std::string separator;
   Slice slice;
-  // Longer documents come in pieces, and are judged (split, duplicates) by the first of them.
+  // The largest piece. Longer documents come in pieces, and are judged (split, duplicates) by the
+  // first one.
   size_t piece_bytes = size_t{4} << 20;
 };
 
-// How many bytes before a slice the stream has to begin, so that the slice's border can be found.
+// Returns how many bytes before a slice the stream has to begin, so that the slice's border can be
+// found.
 size_t bytes_before_slice(const std::string& separator);
 
-// `stream` begins bytes_before_slice() before the slice, or with the text. Where a text is one
-// document, a slice begins with its first plain cut (tokenizer/split.h), so that the ids of the slices
-// together are those of the text.
+// `stream` begins bytes_before_slice() before the slice, or with the text. If the text is one
+// document, a slice begins with its first plain cut (tokenizer/split.h), so that the ids of all
+// slices together are those of the text.
 std::unique_ptr<DocumentReader> read_text(std::unique_ptr<ByteStream> stream,
                                           const TextOptions& options,
                                           const std::string& name);

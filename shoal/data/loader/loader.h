@@ -3,9 +3,9 @@
 //   Loader loader(stream, {.global_batch = 512, .rank = 3, .world_size = 8, .first_sample = cursor});
 //   const Batch& batch = loader.next();
 //
-// Step s of the run is samples [s, s + 1) * global_batch of the stream; rank r of w has the r-th of w
-// slices of them. All slices together are the same samples for any number of ranks, and the only thing
-// to save is the number of the next sample. In steady state nothing is allocated.
+// Step s of the run is samples [s, s + 1) * global_batch of the stream; rank r of w has the r-th of
+// w slices of them. All slices together are the same samples for any number of ranks, and the only
+// state to save is the number of the next sample. In steady state nothing is allocated.
 #pragma once
 
 #include <condition_variable>
@@ -23,50 +23,50 @@
 
 namespace shoal::data {
 
-// A rank's samples of one step. Row i of `tokens` is sequence_length inputs, and one more: its targets
-// begin at its second token.
+// The samples of one rank in one step. Row i of `tokens` is sequence_length inputs and one more
+// token: the targets begin at its second token.
 struct Batch {
-  uint64_t first_sample = 0;  // of the step, of all ranks
+  uint64_t first_sample = 0;  // first sample of the step, over all ranks
   size_t rows = 0;
   std::span<int32_t> tokens;               // rows x (sequence_length + 1)
-  std::span<uint8_t> loss_mask;            // rows x sequence_length; empty: all targets count
+  std::span<uint8_t> loss_mask;            // rows x sequence_length; empty: no target is masked
   std::vector<uint32_t> document_lengths;  // row after row; each row's add up to sequence_length
 };
 
-// Memory for batches; another kind (pinned) for devices that want it.
+// Allocates memory for batches; devices may need another kind (pinned).
 using Allocate = std::function<std::shared_ptr<std::byte[]>(size_t bytes)>;
 std::shared_ptr<std::byte[]> allocate_plainly(size_t bytes);
 
 struct LoaderOptions {
-  uint64_t global_batch = 1;  // samples per step, of all ranks
-  int rank = 0;               // among those that read different samples
+  uint64_t global_batch = 1;  // samples per step, over all ranks
+  int rank = 0;               // rank among those that read different samples
   int world_size = 1;
   uint64_t first_sample = 0;  // where to begin
   int threads = 1;
-  int ahead = 2;  // batches that are read before they are asked for, at least `threads`
+  int ahead = 2;  // batches to read ahead, at least `threads`
   Allocate allocate = allocate_plainly;
 };
 
 class Loader {
  public:
-  // `stream` is shared with the threads. UsageError when there are more ranks than samples in a step.
+  // The threads share `stream`. Throws UsageError when there are more ranks than samples in a step.
   Loader(std::shared_ptr<const SampleStream> stream, const LoaderOptions& options);
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
   ~Loader();
 
-  // Waits for the next batch, which is valid until the call after this. DataError as it arose when
-  // reading.
+  // Waits for the next batch, which is valid until the next call. Throws the DataError that
+  // occurred when it was read.
   const Batch& next();
 
-  // The first sample that no next() has handed out yet: what to save, and to begin with again.
+  // Returns the first sample that no next() has returned yet: what to save, and to resume with.
   [[nodiscard]] uint64_t next_sample() const;
 
  private:
   struct Slot {
     Batch batch;
     std::shared_ptr<std::byte[]> memory;
-    uint64_t ready_for = 0;  // one more than the step it is filled with
+    uint64_t ready_for = 0;  // step it is filled with, plus one
     std::exception_ptr error;
   };
 

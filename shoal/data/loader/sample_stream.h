@@ -3,8 +3,8 @@
 //   SampleStream stream({.sources = {{"tokens/web", 0.7}, {"tokens/books", 0.3}}, .seed = 1});
 //   stream.read(index, row);
 //
-// Which sample stands at an index is a pure function of the index, the seed and the manifests: it does
-// not depend on who asks, how many ranks there are, or what was read before. So a run's place in its
+// The sample at an index is a pure function of the index, the seed and the manifests: it does not
+// depend on who asks, how many ranks there are, or what was read before. So a run's place in its
 // data is one number.
 #pragma once
 
@@ -35,7 +35,7 @@ struct StreamOptions {
 
 class SampleStream {
  public:
-  // UsageError when the sources were made with different tokenizers.
+  // Throws UsageError when the sources were made with different tokenizers.
   explicit SampleStream(const StreamOptions& options);
 
   [[nodiscard]] uint32_t sequence_length() const { return sequence_length_; }
@@ -43,15 +43,16 @@ class SampleStream {
   [[nodiscard]] size_t sources() const { return sources_.size(); }
   [[nodiscard]] const TokenSource& source(size_t number) const { return *sources_[number]; }
 
-  // Whether there is any target that does not count.
+  // Returns whether any target is masked out of the loss.
   [[nodiscard]] bool has_loss_mask() const { return has_loss_mask_; }
 
-  // How many of the first `samples` samples come from a source: exact, without walking.
+  // Returns how many of the first `samples` samples come from a source: exact, in closed form.
   [[nodiscard]] uint64_t drawn_from(size_t source, uint64_t samples) const {
     return mixture_.count_before(source, samples);
   }
 
-  // A hash of everything that decides the samples: a run must not go on with other data unnoticed.
+  // Returns a hash of everything that decides the samples: a run must not resume with other data
+  // unnoticed.
   [[nodiscard]] std::string identity() const;
 
   void read(uint64_t index, const SampleRow& row) const;

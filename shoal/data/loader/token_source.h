@@ -3,12 +3,12 @@
 //   TokenSource web({.directory = "tokens/web", .sequence_length = 1024, .order = {.seed = 1}});
 //   web.read(index, row);
 //
-// A sample is `sequence_length` inputs and as many targets, each the token behind its input: one token
-// more than the length. Laid end to end, sample s of a shard is tokens [s * length, s * length +
-// length], so that its last target is the next one's first input; what is left at the end of a shard is
-// less than a sample and is not used. Packed, it is a sequence that `shoal prepare --pack LENGTH` has
-// counted: whole documents, padded. The first token of a document is no target there: what stands before it is
-// another document, which came to stand there because it fitted.
+// A sample is `sequence_length` inputs and as many targets, each the token after its input: one
+// token more than the length. Concatenated, sample s of a shard is tokens [s * length, s * length +
+// length], so that its last target is the next one's first input; the rest at the end of a shard is
+// less than a sample and is not used. Packed, it is a sequence that `shoal prepare --pack LENGTH`
+// has counted: whole documents, padded. The first token of a document is not a target there: the
+// token before it belongs to an unrelated document.
 //
 // Share freely between threads.
 #pragma once
@@ -27,7 +27,7 @@
 namespace shoal::data {
 
 enum class PackingKind {
-  kConcatenate,  // documents end to end, cut at every length
+  kConcatenate,  // documents end to end, cut every sequence_length tokens
   kBestFit,      // as few documents cut as possible
 };
 
@@ -39,20 +39,21 @@ struct SourceOptions {
   OrderOptions order;
 };
 
-// Where a sample goes.
+// The memory that a sample is read into.
 struct SampleRow {
   std::span<int32_t> tokens;  // sequence_length + 1
-  // sequence_length, 1 for targets that count; or nothing, where all do.
+  // sequence_length elements, 1 for targets in the loss; empty if no target is masked.
   std::span<uint8_t> loss_mask;
   std::vector<uint32_t>& document_lengths;  // appended; they add up to sequence_length
 };
 
-// Whether a split of a directory has any. UsageError when it was not packed for that length.
+// Returns whether a split of a directory has any sample. Throws UsageError when it was not packed
+// for that length.
 bool has_samples(const Manifest& manifest, const SourceOptions& options);
 
 class TokenSource {
  public:
-  // DataError for a directory that is not whole, UsageError when it has no sample of that length.
+  // Throws DataError for an incomplete directory, UsageError when it has no sample of that length.
   explicit TokenSource(const SourceOptions& options);
   ~TokenSource();
 
@@ -62,10 +63,10 @@ class TokenSource {
   }
   [[nodiscard]] uint64_t samples_per_epoch() const { return order_->samples_per_epoch(); }
 
-  // Everything that decides its samples and their order.
+  // Returns a text with everything that decides the samples and their order.
   [[nodiscard]] std::string identity() const;
 
-  // Sample `index` of the order, which goes on through the epochs.
+  // Reads sample `index` of the order, which continues through the epochs.
   void read(uint64_t index, const SampleRow& row) const;
 
  private:

@@ -30,7 +30,7 @@ class Bijection {
   static constexpr uint64_t kTableSize = 64;
   static constexpr uint64_t kMaxSize = uint64_t{1} << 63;
 
-  // Of [0, size), with 1 <= size <= kMaxSize. `keys` chooses which of them.
+  // Makes a permutation of [0, size), with 1 <= size <= kMaxSize. `keys` chooses which one.
   Bijection(uint64_t size, const Random& keys);
 
   [[nodiscard]] uint64_t size() const { return size_; }

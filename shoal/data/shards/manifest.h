@@ -1,5 +1,5 @@
-// manifest.h -- what `shoal prepare` made: which shards there are, what is in them, and the checksums
-// that prove it.
+// manifest.h -- the manifest of a directory that `shoal prepare` made: its shards, their content,
+// and the checksums that prove it.
 //
 //   const Manifest manifest = read_manifest("tokens");
 //   manifest.train.tokens
@@ -10,9 +10,9 @@
 //   train-00000.arrow, validation-00000.arrow, ...    the tokens of part 0 of the input
 //   part-00000.json                   what part 0 became: the blocks of its shards
 // manifest.json grows with the shards only (6 MB for 10^12 tokens): a rank reads it whole, and the
-// blocks of a shard when it first opens that. The manifest holds the digests of all other files.
-// Everything read is checked; nothing is written but by these functions, so the same input gives the
-// same bytes.
+// blocks of a shard when it first opens the shard. The manifest holds the digests of all other
+// files. Everything that is read is checked; only these functions write, so the same input gives
+// the same bytes.
 #pragma once
 
 #include <array>
@@ -32,41 +32,41 @@ inline constexpr std::array kSplits = {Split::kTrain, Split::kValidation};
 
 std::string_view split_name(Split split);  // "train", "validation"
 
-// How tokens are written, the same in all shards of a directory.
+// The format of tokens, the same in all shards of a directory.
 struct TokenLayout {
-  std::string tokenizer;                    // hash of the one that made the ids
-  uint32_t vocab_size = 0;                  // every id is below
+  std::string tokenizer;                    // hash of the tokenizer that made the ids
+  uint32_t vocab_size = 0;                  // every id is below it
   std::optional<uint32_t> end_of_document;  // id that ends each document, if one does
   bool loss_mask = false;                   // some tokens are not trained on
 
-  // Of one token in the file.
+  // Returns the bytes of one token in the file.
   [[nodiscard]] uint32_t token_bytes() const { return vocab_size <= 1U << 16 ? 2 : 4; }
   bool operator==(const TokenLayout&) const = default;
 };
 
-// A record batch of a shard: documents one after the other. Places are bytes from the file's start.
+// A record batch of a shard: documents one after the other. Places are byte offsets in the file.
 struct Block {
-  uint64_t at = 0;  // its body, all of it under the checksum
+  uint64_t at = 0;  // its body, which the checksum covers
   uint64_t bytes = 0;
   uint32_t crc32c = 0;
-  uint64_t tokens_at = 0;  // `tokens` ids
+  uint64_t tokens_at = 0;  // where the `tokens` ids are
   uint64_t ends_at = 0;    // int32: 0, then where each of the `rows` ends
-  uint64_t mask_at = 0;    // a bit per token, with a loss mask
+  uint64_t mask_at = 0;    // one bit per token, if there is a loss mask
   uint32_t tokens = 0;
   uint32_t rows = 0;
-  bool continues = false;  // its first row goes on with the document of the block before
+  bool continues = false;  // its first row continues the last document of the block before
 
   bool operator==(const Block&) const = default;
 };
 
-// For sequences of so many inputs, packed best fit: how many there are.
+// The number of best-fit packed sequences, by their length in inputs.
 using PackedCounts = std::map<uint32_t, uint64_t>;
 
 struct Shard {
   std::string file;
   uint64_t bytes = 0;
   uint64_t tokens = 0;
-  uint64_t documents = 0;  // that end here
+  uint64_t documents = 0;  // documents that end here
   std::string digest;      // XXH3-128 of the file
   PackedCounts packed;
   std::vector<Block> blocks;
@@ -74,13 +74,13 @@ struct Shard {
   bool operator==(const Shard&) const = default;
 };
 
-// What one part of the input became. Its file is also the sign that the part is done.
+// The result of one part of the input. Its file also marks the part as done.
 struct Part {
   std::optional<Shard> train;
   std::optional<Shard> validation;
   uint64_t input_bytes = 0;
-  uint64_t documents = 0;   // read
-  uint64_t duplicates = 0;  // of those, left out
+  uint64_t documents = 0;   // documents read
+  uint64_t duplicates = 0;  // documents left out
 
   [[nodiscard]] const std::optional<Shard>& of(Split split) const {
     return split == Split::kTrain ? train : validation;
@@ -98,7 +98,7 @@ struct ShardEntry {
   uint64_t tokens = 0;
   uint64_t documents = 0;
   std::string digest;
-  std::string part_digest;  // of the part's file
+  std::string part_digest;  // digest of the part's file
   PackedCounts packed;
 };
 
@@ -129,7 +129,7 @@ std::string shard_file(Split split, uint64_t number);  // "train-00012.arrow"
 std::string to_json(const Part& part);
 Part part_from_json(std::string_view json, const std::string& name);
 
-// A part as its file tells it.
+// A part and the digest of its file.
 struct PartFile {
   Part part;
   std::string digest;  // XXH3-128 of the file
@@ -137,7 +137,7 @@ struct PartFile {
 
 PartFile read_part(const std::filesystem::path& path);
 
-// The parts, in order.
+// Builds a manifest from the parts, which are added in order.
 class ManifestBuilder {
  public:
   explicit ManifestBuilder(TokenLayout layout) { manifest_.layout = std::move(layout); }
@@ -152,10 +152,11 @@ class ManifestBuilder {
 std::string to_json(const Manifest& manifest);
 Manifest manifest_from_json(std::string_view json, const std::string& name);
 
-// DataError names the file and what is wrong with it.
+// Throws DataError with the file and what is wrong with it.
 Manifest read_manifest(const std::filesystem::path& directory);
 
-// The shard with its blocks. DataError when the part's file is not the one the manifest was made of.
+// Returns the shard with its blocks. Throws DataError when the part's file is not the one the
+// manifest was made of.
 Shard read_shard_blocks(const std::filesystem::path& directory,
                         Split split,
                         const ShardEntry& entry);

@@ -1,10 +1,10 @@
-// token_shard.h -- the tokens of one shard, mapped.
+// token_shard.h -- the tokens of one shard, mapped into memory.
 //
 //   TokenShard shard("tokens", Split::kTrain, manifest.layout, manifest.train.shards[3]);
 //   shard.copy(first, to);
 //
-// Where things are is read from the part's file, not from Arrow's metadata, so that training links no
-// Arrow and has one thing less to distrust. A block is checked when it is first used: its checksum, the
+// Places are read from the part's file, not from Arrow's metadata, so that training links no Arrow
+// and has one thing less to distrust. A block is checked when it is first used: its checksum, the
 // order of its documents, and that every id is below the vocabulary's size. Share freely between
 // threads.
 #pragma once
@@ -23,7 +23,8 @@ namespace shoal::data {
 
 class TokenShard {
  public:
-  // DataError when the file is not as long as the manifest says, or a block lies outside of it.
+  // Throws DataError when the file is not as long as the manifest says, or a block lies outside of
+  // it.
   TokenShard(const std::filesystem::path& directory,
              Split split,
              const TokenLayout& layout,
@@ -31,22 +32,23 @@ class TokenShard {
 
   [[nodiscard]] uint64_t tokens() const { return shard_.tokens; }
 
-  // Tokens first, first + 1, ... all of which the shard has. DataError for a damaged block.
+  // Copies tokens first, first + 1, ... all of which the shard has. Throws DataError for a damaged
+  // block.
   void copy(uint64_t first, std::span<int32_t> to) const;
 
-  // 1 for tokens that are trained on.
+  // Copies the loss mask: 1 for tokens that are trained on.
   void copy_mask(uint64_t first, std::span<uint8_t> to) const;
 
-  // Appends the lengths of the documents, or parts of them, that tokens [first, first + count) are of.
+  // Appends the lengths of the documents, or parts of documents, in tokens [first, first + count).
   void append_document_lengths(uint64_t first,
                                uint64_t count,
                                std::vector<uint32_t>& lengths) const;
 
-  // Where the documents end, ascending; the last is tokens().
+  // Returns where the documents end, ascending; the last is tokens().
   [[nodiscard]] std::vector<uint64_t> document_ends() const;
 
  private:
-  // Calls use(block, token in it, how many) for the blocks that hold the tokens, each checked.
+  // Calls use(block, first token in it, count) for the blocks that hold the tokens, each checked.
   template <class Use>
   void for_each_block(uint64_t first, uint64_t count, Use use) const;
 
@@ -60,7 +62,7 @@ class TokenShard {
   TokenLayout layout_;
   Shard shard_;
   MappedFile file_;
-  std::vector<uint64_t> first_tokens_;  // of each block, and the end of the last
+  std::vector<uint64_t> first_tokens_;  // first token of each block, and the end of the last
   std::unique_ptr<std::atomic<bool>[]> checked_;
 };
 

@@ -210,7 +210,8 @@ class MegatronReader : public TokenFileReader {
   }
 
  private:
-  // Of the first sequence of this document that has something left; 0 when none has.
+  // Moves to the first sequence of this document with tokens left and returns how many; 0 when none
+  // has.
   uint64_t left_in_sequence() {
     const auto end = static_cast<uint64_t>(index_.borders[document_ + 1]);
     for (; sequence_ < end; ++sequence_, in_sequence_ = 0) {

@@ -12,13 +12,13 @@
 
 namespace shoal::data {
 
-// The content of a file, and what to call it in messages.
+// The content of a file, and its name in messages.
 struct NamedBytes {
   std::string name;
   std::string_view bytes;
 };
 
-// What TokenFile promises, for one format.
+// The reader of one format; its functions are those of TokenFile.
 class TokenFileReader {
  public:
   TokenFileReader() = default;
@@ -40,8 +40,8 @@ std::unique_ptr<TokenFileReader> read_megatron(const NamedBytes& index,
                                                const NamedBytes& file,
                                                const TokenFileOptions& options);
 
-// Whether a file begins with one of llm.c's magic numbers. No file of GPT-2's ids begins like that:
-// as uint16 the first id would be 55432 or larger.
+// Returns whether a file begins with one of llm.c's magic numbers. No file of GPT-2's ids begins
+// like that: as uint16 the first id would be 55432 or larger.
 bool is_llm_c(std::string_view bytes);
 
 }  // namespace shoal::data

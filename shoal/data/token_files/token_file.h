@@ -9,8 +9,8 @@
 //     document.clear();
 //   }
 //
-// Nothing in a file is believed: every size, offset and id is checked, and a DataError names the
-// file and the place. The files are mapped (see mapped_file.h), so memory does not grow with them.
+// Files are not trusted: every size, offset and id is checked, and a DataError names the file and
+// the place. The files are mapped (see mapped_file.h), so memory does not grow with them.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,7 @@ enum class TokenFormat {
   kOlmo,      // .npy, but without numpy's header: ids of 1, 2, 4 or 8 bytes
 };
 
-// Which place the mark has in its document. nanoGPT and OLMo put it last, llm.c puts it first.
+// The place of the mark in its document. nanoGPT and OLMo put it last, llm.c puts it first.
 enum class MarkPlace { kFirst, kLast };
 
 // The id between documents (EOS, <|endoftext|>) in files that have no other borders.
@@ -44,20 +44,20 @@ struct DocumentMark {
 struct TokenFileOptions {
   TokenFormat format = TokenFormat::kNanoGpt;
 
-  // Every id must be below.
+  // Every id must be below this.
   uint32_t vocab_size = 0;
 
-  // Without it the whole file is one document. Not used for kMegatron: there the index lists the
-  // documents, and marks are ids like others.
+  // The mark between documents; without it the whole file is one document. Not used for kMegatron:
+  // there the index lists the documents, and marks are ids like others.
   std::optional<DocumentMark> mark = {};
 
-  // kOlmo only: 1, 2, 4 or 8. By default the smallest that holds all ids of the vocabulary, which
-  // is what OLMo-core assumes too.
+  // The width of an id, kOlmo only: 1, 2, 4 or 8. By default the smallest that holds all ids of the
+  // vocabulary, which is what OLMo-core assumes too.
   std::optional<unsigned> bytes_per_id = {};
 };
 
-// What a file seems to be, by its extension, the .idx beside it and llm.c's magic number. Nothing
-// for extensions that none of the formats has. DataError when a .bin cannot be read.
+// Returns the format that a file seems to have, by its extension, the .idx beside it and llm.c's
+// magic number; nothing for other extensions. Throws DataError when a .bin cannot be read.
 std::optional<TokenFormat> token_format_of(const std::filesystem::path& path);
 
 class TokenFileReader;
@@ -66,26 +66,27 @@ class TokenFile {
  public:
   enum class Part {
     kMore,          // the document goes on
-    kDocumentEnds,  // these were its last ids
-    kEnd,           // there were no more documents; nothing was appended
+    kDocumentEnds,  // these were the document's last ids
+    kEnd,           // no more documents; nothing was appended
   };
 
-  // Megatron: the .bin or the .idx; the other is found beside it. DataError for files that are not
-  // what `options` say, UsageError for options that make no sense.
+  // For Megatron, `path` is the .bin or the .idx; the other is found beside it. Throws DataError
+  // for files that do not match `options`, UsageError for options that make no sense.
   TokenFile(const std::filesystem::path& path, const TokenFileOptions& options);
 
   TokenFile(TokenFile&&) noexcept;
   TokenFile& operator=(TokenFile&&) noexcept;
   ~TokenFile();
 
-  // Of all documents together.
+  // Returns the number of tokens of all documents together.
   [[nodiscard]] uint64_t tokens() const;
 
-  // Appends what comes next of the document, at most `max_tokens` (at least 1), and says how that
+  // Appends the next ids of the document, at most `max_tokens` (at least 1), and returns how that
   // part ended. All ids of the file come back in order, the marks too. A document that the writer
   // cut at the end of its file is two, one in each file; Megatron's may be empty.
   //
-  // DataError for an id that the vocabulary does not have. The file cannot be read on after it.
+  // Throws DataError for an id that the vocabulary does not have; the file cannot be read on after
+  // it.
   Part next(size_t max_tokens, std::vector<TokenId>& ids);
 
  private:

@@ -1,5 +1,5 @@
-// token_ids.h -- ids as they stand in a file: of any integer type, at any address, not believed.
-// Private to token_files/.
+// token_ids.h -- untrusted ids in a file, of any integer type, at any address. Private to
+// token_files/.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ enum class IdType { kUint8, kInt8, kUint16, kInt16, kUint32, kInt32, kUint64, kI
 
 size_t bytes_of(IdType type);
 
-// A number at any address. Files are little-endian, and so is every machine this runs on.
+// Reads a number at any address. Files are little-endian, and so is every supported machine.
 template <class Number>
 Number number_at(const char* address) {
   Number number;
@@ -27,16 +27,16 @@ Number number_at(const char* address) {
 
 class TokenIds {
  public:
-  // DataError when the bytes are no whole number of ids.
+  // Throws DataError when the bytes are no whole number of ids.
   TokenIds(NamedBytes file, IdType type, uint32_t vocab_size);
 
   [[nodiscard]] uint64_t size() const { return file_.bytes.size() / bytes_of(type_); }
 
-  // Appends ids [first, first + count), which must be there. DataError for one that is negative or
-  // not below the vocabulary's size.
+  // Appends ids [first, first + count), which must be there. Throws DataError for one that is
+  // negative or not below the vocabulary's size.
   void append(uint64_t first, uint64_t count, std::vector<TokenId>& ids) const;
 
-  // Where `id` is first in [first, end), if it is.
+  // Returns where `id` first occurs in [first, end), if it does.
   [[nodiscard]] std::optional<uint64_t> find(TokenId id, uint64_t first, uint64_t end) const;
 
  private:
@@ -47,7 +47,8 @@ class TokenIds {
   uint32_t vocab_size_;
 };
 
-// Documents that are told apart by a mark, or a single one if there is none.
+// Returns the reader of documents that are separated by a mark, or of a single one if there is
+// none.
 std::unique_ptr<TokenFileReader> read_marked(const TokenIds& ids, const TokenFileOptions& options);
 
 }  // namespace shoal::data

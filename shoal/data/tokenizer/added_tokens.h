@@ -1,6 +1,7 @@
 // added_tokens.h -- tokens that are whole strings of the text, such as <|endoftext|>, found before
-// the text is cut into pieces. Leftmost first, of those the longest. An Aho-Corasick automaton: one
-// step per byte, however many there are, and nothing a hostile file could make slow.
+// the text is cut into pieces. The leftmost match counts, of those the longest. An Aho-Corasick
+// automaton takes one step per byte, however many tokens there are, and no hostile file can make it
+// slow.
 #pragma once
 
 #include <array>
@@ -31,15 +32,15 @@ class AddedTokens {
     TokenId id = 0;
   };
 
-  // The first one that begins at or after `from`.
+  // Returns the first match that begins at or after `from`.
   [[nodiscard]] std::optional<Match> find(std::string_view text, size_t from) const;
 
-  // From where on the end of `text`, looked at from `from` on, could be the beginning of one;
-  // text.size() if nowhere.
+  // Returns from where on the end of `text`, looked at from `from` on, could be the beginning of a
+  // token; text.size() if nowhere.
   [[nodiscard]] size_t open_from(std::string_view text, size_t from) const;
 
-  // Calls on_text(part) for what stands between them, also where that is empty, and on_token(id) for
-  // each, in the order of the text.
+  // Calls on_text(part) for the text between tokens, also where it is empty, and on_token(id) for
+  // each token, in the order of the text.
   template <class OnText, class OnToken>
   void part(std::string_view text, OnText on_text, OnToken on_token) const {
     size_t at = 0;
@@ -58,10 +59,10 @@ class AddedTokens {
   static constexpr uint32_t kNone = ~uint32_t{0};
 
   struct Node {
-    std::array<uint32_t, 256> next;  // complete: fallbacks are followed when it is built
+    std::array<uint32_t, 256> next;  // complete: fallbacks are resolved when it is built
     uint32_t depth = 0;
-    uint32_t fallback = 0;   // the longest proper suffix that is a beginning too
-    uint32_t token = kNone;  // the longest one that ends here
+    uint32_t fallback = 0;   // the longest proper suffix that is a prefix of a token too
+    uint32_t token = kNone;  // the longest token that ends here
   };
 
   [[nodiscard]] uint32_t step(uint32_t node, char byte) const {

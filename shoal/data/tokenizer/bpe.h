@@ -1,8 +1,8 @@
-// bpe.h -- byte pair encoding of one piece of text: which tokens its bytes merge into.
+// bpe.h -- byte pair encoding of one piece of text.
 //
-// The rule: of all neighbouring pairs that can merge, the one with the smallest rank does, the
-// leftmost of equals; until none can. Short pieces look at every pair for each merge; long ones keep
-// the pairs in a queue by rank, so that a megabyte of one letter takes no longer than one of prose.
+// Among all neighbouring pairs that can merge, the one with the smallest rank merges, the leftmost
+// of equals, until none can. Short pieces look at every pair for each merge; long ones keep the
+// pairs in a queue by rank, so that a megabyte of one letter takes no longer than one of prose.
 #pragma once
 
 #include <array>
@@ -16,16 +16,16 @@ namespace shoal::data {
 
 class Bpe {
  public:
-  // `byte_tokens`: the token of each single byte.
+  // `byte_tokens` has the token of each single byte.
   Bpe(const std::array<TokenId, 256>& byte_tokens, MergeTable merges)
       : byte_tokens_(byte_tokens), merges_(std::move(merges)) {}
 
-  // What merging needs beside the piece, kept by the caller from piece to piece. One per thread.
+  // Working memory that the caller keeps from piece to piece. One per thread.
   class Scratch {
     friend class Bpe;
     struct Link {
       TokenId token;
-      Merge merge;  // with the token behind it
+      Merge merge;  // merge with the next token
       uint32_t before;
       uint32_t after;
     };

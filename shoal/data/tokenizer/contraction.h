@@ -3,10 +3,10 @@
 
 namespace shoal::data {
 
-enum class Letters { kSmall, kAnyCase };  // in any case U+017F is an s too
+enum class Letters { kSmall, kAnyCase };  // with kAnyCase U+017F is an s too
 
-// Bytes of the contraction that begins with an apostrophe, or 0. byte(i) is the i-th behind it, asked
-// for only when it matters.
+// Returns the bytes of the contraction that begins with an apostrophe, or 0. byte(i) is the i-th
+// after it, called only when it matters.
 template <class Byte>
 unsigned contraction_bytes(Letters letters, Byte byte) {
   const auto letter = [&](int i) {

@@ -1,4 +1,4 @@
-// encoder.h -- text to ids. One per thread: it remembers the pieces it has met.
+// encoder.h -- encodes text to ids. One per thread: it caches the pieces it has met.
 //
 //   Encoder encoder(tokenizer);
 //   encoder.encode(text, ids);                     // appends to ids
@@ -16,7 +16,8 @@
 
 namespace shoal::data {
 
-// What <|endoftext|> in a text means. Text of others is kAsText: it could not smuggle a token in.
+// How <|endoftext|> in a text is encoded. Untrusted text is kAsText, so that it cannot inject a
+// token.
 enum class AddedIn { kAsText, kAsTokens };
 
 class Encoder {
@@ -46,8 +47,8 @@ class Encoder {
   Bpe::Scratch scratch_;
 };
 
-// A text that comes in chunks, cut anywhere: the same ids as for the whole. Holds back what the next
-// chunk could still change.
+// Encodes a text that comes in chunks, cut anywhere, to the same ids as the whole. It holds back
+// what the next chunk could still change.
 class StreamEncoder {
  public:
   explicit StreamEncoder(Encoder& encoder, AddedIn added = AddedIn::kAsText)

@@ -1,4 +1,4 @@
-// merge_table.h -- which two neighbouring tokens become one, and which pair goes first.
+// merge_table.h -- the pairs of neighbouring tokens that merge, and their ranks.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace shoal::data {
 struct Merge {
   static constexpr uint32_t kNever = std::numeric_limits<uint32_t>::max();
 
-  uint32_t rank = kNever;  // the smallest goes first
+  uint32_t rank = kNever;  // the smallest merges first
   TokenId result = 0;
 };
 
@@ -22,7 +22,7 @@ class MergeTable {
  public:
   explicit MergeTable(size_t expected);
 
-  // Keeps the first when a pair comes twice; false then.
+  // Adds a pair; returns false and keeps the first merge when the pair is already there.
   bool add(TokenId left, TokenId right, Merge merge);
 
   [[nodiscard]] Merge find(TokenId left, TokenId right) const {

@@ -1,8 +1,8 @@
-// piece_cache.h -- pieces that were encoded before, and their tokens: most words of a text. Private to
-// tokenizer/.
+// piece_cache.h -- a cache of encoded pieces and their tokens, which covers most words of a text.
+// Private to tokenizer/.
 //
-// For pieces of at most 15 bytes, which with their length are a key of two words that two loads bring
-// and one comparison settles. Up to three tokens lie beside the key; more are kept apart.
+// Pieces have at most 15 bytes; with their length they are a key of two words, which two loads
+// fetch and one comparison checks. Up to three tokens lie beside the key; more are stored apart.
 #pragma once
 
 #include <algorithm>
@@ -21,9 +21,9 @@ struct PieceKey {
   static constexpr size_t kMaxBytes = 15;
 
   uint64_t low = 0;
-  uint64_t high = 0;  // the length is the highest byte, so that no piece has the key 0, 0
+  uint64_t high = 0;  // the highest byte is the length, so that no piece has the key 0, 0
 
-  // `size` bytes from `at`, of which 16 may be read.
+  // Makes the key of `size` bytes from `at`, from where 16 bytes must be readable.
   static PieceKey of_padded(const char* at, size_t size) {
     PieceKey key;
     std::memcpy(&key.low, at, sizeof(key.low));
@@ -43,7 +43,7 @@ struct PieceKey {
     return low * 0x9E3779B97F4A7C15U + high * 0xD6E8FEB86659FD93U;  // its highest bits are used
   }
 
-  bool operator==(const PieceKey& other) const {  // without a branch between the halves
+  bool operator==(const PieceKey& other) const {  // no branch between the halves
     return ((low ^ other.low) | (high ^ other.high)) == 0;
   }
 
@@ -78,13 +78,13 @@ class PieceCache {
 
   struct Entry {
     PieceKey key;
-    // Up to three tokens, or where more of them begin; and last, how many.
+    // Up to three tokens, or where more of them begin; the last word is their number.
     std::array<uint32_t, kInline + 1> words;
 
     [[nodiscard]] uint32_t count() const { return words[kInline]; }
   };
 
-  // nullptr when the piece is new. Valid until something is added.
+  // Returns nullptr when the piece is new. The entry is valid until the next add().
   [[nodiscard]] const Entry* find(const PieceKey& key) const {
     for (size_t i = slot_of(key);; i = (i + 1) & mask_) {
       const uint32_t slot = slots_[i];
@@ -99,7 +99,7 @@ class PieceCache {
     return {here ? entry.words.data() : more_.data() + entry.words[0], entry.count()};
   }
 
-  // Of a key that is not there. Forgets everything when it has grown too large.
+  // Adds a key that is not there. Clears the cache first when it has grown too large.
   void add(const PieceKey& key, std::span<const TokenId> tokens) {
     if (entries_.size() >= kMaxEntries) forget();
     if (4 * entries_.size() > slots_.size()) grow();
@@ -123,7 +123,7 @@ class PieceCache {
   }
 
   void forget() {
-    entries_.assign(1, Entry{});  // what an empty slot points to: no piece has its key
+    entries_.assign(1, Entry{});  // the entry of empty slots: no piece has its key
     more_.clear();
     resize(kFirstSlots);
   }
@@ -145,7 +145,7 @@ class PieceCache {
     for (uint32_t i = 1; i < entries_.size(); ++i) place(i);
   }
 
-  // Entries lie in the order of their first use, so that common words are together in few cache lines;
+  // Entries are stored in the order of their first use, so that common words share few cache lines;
   // the slots that lead to them are small.
   std::vector<uint32_t> slots_;
   std::vector<Entry> entries_;

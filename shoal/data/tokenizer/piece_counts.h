@@ -1,8 +1,8 @@
-// piece_counts.h -- how often each piece occurs in a text: all that learning merges needs of it.
+// piece_counts.h -- counts the pieces of a text: all that learning merges needs of it.
 //
 //   PieceCounts counts = count_pieces({.pattern = Pattern::kGpt2, .threads = 2}, next_chunk);
 //
-// The same for any number of threads and any size of chunks.
+// The counts are the same for any number of threads and any size of chunks.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +28,9 @@ class PieceCounts {
 
  private:
   struct Entry {
-    size_t first;  // in bytes_
+    size_t first;  // offset in bytes_
     uint32_t size;
-    uint32_t hash;  // its lower half
+    uint32_t hash;  // lower half of the hash
     uint64_t count;
   };
 
@@ -43,12 +43,12 @@ class PieceCounts {
 
 struct CountOptions {
   Pattern pattern = Pattern::kGpt2;
-  std::vector<std::string> separators =
-      {};  // added tokens: no piece crosses one, and they are not counted
+  // Added tokens: no piece crosses one, and they are not counted.
+  std::vector<std::string> separators = {};
   int threads = 1;
 };
 
-// Gives the next chunk of the text, empty at its end. Called by one thread at a time.
+// Returns the next chunk of the text, empty at its end. Called by one thread at a time.
 using NextChunk = std::function<std::string()>;
 
 PieceCounts count_pieces(const CountOptions& options, const NextChunk& next_chunk);

@@ -1,9 +1,9 @@
-// rank_queue.h -- places of a long piece, taken by rank and then from left to right. Private to
-// tokenizer/.
+// rank_queue.h -- a queue of places in a long piece, by rank and then from left to right. Private
+// to tokenizer/.
 //
-// One list per rank. A merge makes tokens that only later merges use, so ranks are taken in ascending
-// order and adding costs a few instructions, where a heap would walk through memory; a vocabulary that
-// breaks this rule only makes the queue step back.
+// There is one list per rank. A merge makes tokens that only later merges use, so ranks are taken
+// in ascending order and adding costs a few instructions, where a heap would walk through memory; a
+// vocabulary that breaks this rule only makes the queue step back.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class RankQueue {
     uint32_t place;
   };
 
-  // Empty, for ranks below `rank_limit`.
+  // Empties the queue and sizes it for ranks below `rank_limit`.
   void reset(size_t rank_limit) {
     if (first_.size() < rank_limit) {
       first_.resize(rank_limit, kNone);
@@ -64,7 +64,7 @@ class RankQueue {
       taken_.push_back(nodes_[node].place);
     first_[taken_rank_] = kNone;
     filled_[lowest_] &= filled_[lowest_] - 1;
-    // The last added is the first of its list: mostly they are in descending order already.
+    // The list is in reverse order of adding: mostly it is descending already.
     if (!std::is_sorted(taken_.begin(), taken_.end(), std::greater<>()))
       std::sort(taken_.begin(), taken_.end(), std::greater<>());
     return true;
@@ -78,7 +78,7 @@ class RankQueue {
 
   std::vector<Node> nodes_;
   std::vector<uint32_t> first_;   // by rank: the node that was added last
-  std::vector<uint64_t> filled_;  // a bit for each rank that has one
+  std::vector<uint64_t> filled_;  // a bit for each rank with a list
   size_t lowest_ = 0;             // no word of filled_ before this has a bit
   std::vector<uint32_t> taken_;   // places of the lowest rank, the leftmost last
   uint32_t taken_rank_ = 0;

@@ -1,13 +1,14 @@
-// split.h -- how a text is cut into pieces before byte pairs are merged: the patterns of GPT-2,
-// cl100k (Llama 3, Qwen 2) and o200k, written out by hand. No regular expression engine: those are
-// most of the time of other encoders, and a hostile tokenizer file could hold an exponential one.
+// split.h -- splits a text into pieces before byte pairs are merged: the patterns of GPT-2, cl100k
+// (Llama 3, Qwen 2) and o200k, written out by hand. There is no regular expression engine: those
+// are most of the time of other encoders, and a hostile tokenizer file could hold an exponential
+// pattern.
 //
 //   for (const char* at = text; at != end;) {
 //     const char* next = next_piece(Pattern::kGpt2, at, end);
 //     ...
 //   }
 //
-// Pieces cover the text; each is found from the text behind it alone.
+// Pieces cover the text; each is found from the text that follows alone.
 #pragma once
 
 #include <cstddef>
@@ -26,40 +27,42 @@ enum class Pattern {
   kO200k,      // o200k_base
   kByte,       // each byte alone
   kCharacter,  // each character alone
-  kWord,       // what stands between white space, and the white space
+  kWord,       // runs of other characters, and runs of white space
 };
 
 std::string_view pattern_name(Pattern pattern);
 
 std::optional<Pattern> pattern_named(std::string_view name);
 
-// The pattern that this regular expression, letter by letter, stands for.
+// Returns the pattern whose regular expression is exactly this text.
 std::optional<Pattern> pattern_of_regex(std::string_view regex);
 
 std::string_view regex_of_pattern(Pattern pattern);
 
-// End of the piece that begins at `at`, which must be before `end`.
+// Returns the end of the piece that begins at `at`, which must be before `end`.
 const char* next_piece(Pattern pattern, const char* at, const char* end);
 
-// Ends of the next pieces in the order of the text, and how many: at least one, unless the text is at
-// its end. Much faster than one at a time where the text is ASCII. `ends` has kFewestPlaces or more.
+// Writes the ends of the next pieces in the order of the text and returns how many: at least one,
+// unless the text is at its end. Much faster than one at a time where the text is ASCII. `ends` has
+// room for kFewestPlaces or more.
 constexpr size_t kFewestPlaces = 72;
 size_t next_pieces(Pattern pattern, const char* at, const char* end, std::span<const char*> ends);
 
 struct Piece {
   const char* end = nullptr;
-  bool settled = false;  // would end here whatever followed `end` of the text
+  bool settled = false;  // the piece ends here whatever text follows `end`
 };
 
-// The same for a text that goes on beyond `end`.
+// Returns the next piece of a text that continues beyond `end`.
 Piece next_piece_of_more(Pattern pattern, const char* at, const char* end);
 
-// First place from `from` on where every pattern but kNone begins a piece, so that both sides of a cut
-// there have the pieces of the whole; the text around it need not be known. npos if there is none.
+// Returns the first place from `from` on where every pattern but kNone begins a piece, so that both
+// sides of a cut there have the pieces of the whole, whatever text surrounds it; npos if there is
+// none.
 size_t first_plain_cut(std::string_view text, size_t from);
 
-// Where `text`, which begins with a piece, can be cut so that both sides have the pieces of the whole,
-// whatever follows; 0 if nowhere.
+// Returns where `text`, which begins with a piece, can be cut so that both sides have the pieces of
+// the whole, whatever follows; 0 if nowhere.
 size_t last_safe_cut(Pattern pattern, std::string_view text);
 
 }  // namespace shoal::data

@@ -1,11 +1,11 @@
-// unicode.h -- which kind of character stands at a place in a text that may not be valid UTF-8.
+// unicode.h -- the class of a character in a text that may not be valid UTF-8.
 //
 //   const Rune rune = read_rune(at, end);
 //   rune.kind, rune.bytes           // CharClass::kUpper, 2
 //
-// Unicode 16.0 (kUnicodeVersion): another version would split new scripts otherwise. A byte that
-// does not belong to a valid sequence is a character of its own, of kind kOther; nothing at or
-// beyond `end` is read.
+// The tables are Unicode 16.0 (kUnicodeVersion): another version would split new scripts otherwise.
+// A byte that does not belong to a valid sequence is a character of its own, of kind kOther;
+// nothing at or beyond `end` is read.
 #pragma once
 
 #include <array>
@@ -35,12 +35,12 @@ struct Rune {
   int bytes = 0;
 };
 
-// Of the bytes that are characters by themselves.
+// The classes of the bytes that are characters by themselves.
 extern const std::array<CharClass, 128> kAsciiClass;
 
-Rune read_long_rune(const char* at, const char* end);  // of a byte from 0x80 on
+Rune read_long_rune(const char* at, const char* end);  // for a first byte of 0x80 or more
 
-// `at` < `end`.
+// Reads the character at `at`, which is before `end`.
 inline Rune read_rune(const char* at, const char* end) {
   const auto first = static_cast<unsigned char>(*at);
   return first < 0x80U ? Rune{kAsciiClass[first], 1} : read_long_rune(at, end);
@@ -48,7 +48,7 @@ inline Rune read_rune(const char* at, const char* end) {
 
 CharClass class_of(uint32_t code_point);
 
-// Whether the bytes from `at` on could be the beginning of a character whose end is not there yet.
+// Returns whether the bytes from `at` on could be the beginning of an incomplete character.
 bool is_cut_short(const char* at, const char* end);
 
 }  // namespace shoal::data

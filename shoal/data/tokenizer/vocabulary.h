@@ -10,23 +10,23 @@
 
 namespace shoal::data {
 
-// Limits for files from strangers.
+// Limits for untrusted files.
 constexpr size_t kMaxTokens = size_t{1} << 21;
 constexpr size_t kMaxTokenBytes = 1 << 10;
 
 class Vocabulary {
  public:
-  // DataError when the id or the bytes are taken already, or a limit is passed.
+  // Throws DataError when the id or the bytes are taken, or a limit is exceeded.
   void add(TokenId id, std::string_view bytes);
 
   [[nodiscard]] std::optional<TokenId> find(std::string_view bytes) const;
 
-  // Empty for ids that no token has.
+  // Returns the bytes of a token; empty for ids without one.
   [[nodiscard]] std::string_view bytes_of(TokenId id) const;
   [[nodiscard]] bool has(TokenId id) const { return id < spans_.size() && spans_[id].size > 0; }
 
   [[nodiscard]] size_t size() const { return size_; }
-  [[nodiscard]] size_t id_limit() const { return spans_.size(); }  // one more than the largest id
+  [[nodiscard]] size_t id_limit() const { return spans_.size(); }  // the largest id plus one
 
  private:
   struct Span {
@@ -34,11 +34,11 @@ class Vocabulary {
     size_t size = 0;
   };
 
-  // Where `bytes` are, or the empty slot where they belong.
+  // Returns the slot of `bytes`, or the empty slot where they belong.
   [[nodiscard]] size_t slot_of(std::string_view bytes) const;
   void grow();
 
-  std::string bytes_;  // of all tokens, one after the other
+  std::string bytes_;  // bytes of all tokens, one after the other
   std::vector<Span> spans_;
   std::vector<uint32_t> slots_ = std::vector<uint32_t>(1024);  // a hash table of id + 1; 0 is empty
   size_t size_ = 0;

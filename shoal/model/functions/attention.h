@@ -1,8 +1,8 @@
-// attention.h -- causal attention over documents: the seam between model and device.
+// attention.h -- causal attention over documents, with the fused operators of each device.
 //
-// Queries are batch x heads x tokens x features; keys and values may have fewer heads, each shared by
-// as many queries. Beside the result comes the log-sum-exp of each query's scores, with which pieces
-// of a longer sequence can be merged.
+// Queries are batch x heads x tokens x features; keys and values may have fewer heads, each shared
+// by as many queries. The result comes with the log-sum-exp of each query's attention scores, with
+// which pieces of a longer sequence can be merged.
 #pragma once
 
 #include <array>
@@ -15,7 +15,8 @@
 
 namespace shoal::model {
 
-// Which tokens see each other. A sample that begins inside a document has its rest as a document.
+// The attention mask by documents: tokens attend within their document only. If a sample begins
+// inside a document, the rest of that document counts as one.
 struct Documents {
   struct Span {
     int64_t row = 0;
@@ -23,22 +24,23 @@ struct Documents {
     int64_t length = 0;
   };
 
-  std::vector<Span> spans = {};  // in order, covering every row; none: each row is one document
+  std::vector<Span> spans = {};  // in order, covering every row; empty: each row is one document
 
-  // Of lengths that add up to `tokens` row after row.
+  // Returns the documents of rows of `tokens` tokens; the lengths add up to `tokens` in each row.
   static Documents of_lengths(const std::vector<uint32_t>& lengths, int64_t tokens);
 
-  // Of every token in its document, rows x tokens; undefined when rows are documents.
+  // Returns each token's position in its document, rows x tokens; undefined when rows are
+  // documents.
   [[nodiscard]] at::Tensor positions(int64_t rows, int64_t tokens, c10::Device device) const;
 };
 
 struct Attended {
-  at::Tensor output;       // like the queries, features of a token side by side in memory
+  at::Tensor output;       // shape of the queries, the features of a token contiguous in memory
   at::Tensor log_sum_exp;  // batch x heads x tokens
 };
 
-// The fused operators of each device, without autograd. `causal` as a choice serves a cache: the last
-// token sees everything.
+// Fused operators, without autograd. Decoding one token with a cache passes causal = false: it
+// attends to everything.
 Attended attend(const at::Tensor& q,
                 const at::Tensor& k,
                 const at::Tensor& v,
@@ -51,20 +53,20 @@ std::array<at::Tensor, 3> attend_backward(const at::Tensor& gradient,
                                           const Attended& attended,
                                           const Documents& documents);
 
-// The same with autograd.
+// Causal attention with autograd.
 at::Tensor attention(const at::Tensor& q,
                      const at::Tensor& k,
                      const at::Tensor& v,
                      const Documents& documents);
 
-// Without fused operators: what the others are compared with, and the only one that can leave out
-// scores, because no fused operator takes our own random numbers.
+// Attention without fused operators: the reference for the others, and the only one with dropout on
+// attention weights, because no fused operator takes our own random numbers.
 struct ScoreDropout {
   double rate = 0;
   const Random* random = nullptr;
-  uint64_t first_row = 0;  // of the batch in the run
-  int64_t first_head = 0;  // of these among all `heads`: a score is left out by its place in the
-  int64_t heads = 0;       // whole model, wherever its head is
+  uint64_t first_row = 0;  // number of the batch's first row in the run
+  int64_t first_head = 0;  // first of these heads among all `heads`: the mask depends
+  int64_t heads = 0;       // on the place in the whole model, not on the rank
 };
 at::Tensor plain_attention(const at::Tensor& q,
                            const at::Tensor& k,

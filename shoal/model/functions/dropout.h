@@ -1,6 +1,6 @@
-// dropout.h -- leaves out activations, by random numbers that depend on nothing but the seed, the place
-// in the model and the place of the activation in the run: the same on every layout, and when a block
-// is computed again.
+// dropout.h -- dropout with random numbers that depend on nothing but the seed, the layer and the
+// activation's place in the run: the mask is the same on every layout, and when a block is
+// recomputed.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace shoal::model {
 
-// Ones where an element stays: those at first, first + 1, ... of `random`.
+// Returns a mask, true where an element is kept, from numbers first, first + 1, ... of `random`.
 at::Tensor kept_elements(
     at::IntArrayRef shape, double rate, const Random& random, uint64_t first, c10::Device device);
 
-// What is kept of x, times `scale`.
+// Returns x with the elements outside the mask zeroed, times `scale`.
 at::Tensor keep(const at::Tensor& x, const at::Tensor& kept, double scale);
 
 at::Tensor dropout(const at::Tensor& x, double rate, const Random& random, uint64_t first);

@@ -1,5 +1,5 @@
-// entropy_loop.h -- the cross-entropy of a row of bf16 scores and its gradient, in three passes over a row that
-// stays in the cache, computed in fp32.
+// entropy_loop.h -- the cross-entropy of a row of bf16 logits and its gradient, in three passes
+// over a row that stays in the cache, computed in fp32.
 //
 //   float loss = cross_entropy_of_row(scores, 50257, target);
 //   float same = cross_entropy_to_gradient(scores, 50257, target, 1.0F);   // scores are the gradient after
@@ -11,10 +11,12 @@
 
 namespace shoal::model {
 
-// log(sum of e^score) - score of the target, which is less than `classes`. A NaN among the scores makes it NaN.
+// Returns log(sum of e^logit) - logit of the target, which is less than `classes`. A NaN among the
+// logits gives NaN.
 float cross_entropy_of_row(const Bf16* scores, size_t classes, size_t target);
 
-// The same, and over the scores `factor` * (softmax - one at the target), rounded once.
+// Returns the same, and overwrites the logits with `factor` * (softmax - one-hot of the target),
+// rounded once.
 float cross_entropy_to_gradient(Bf16* scores, size_t classes, size_t target, float factor);
 
 }  // namespace shoal::model

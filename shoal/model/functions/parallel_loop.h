@@ -2,8 +2,8 @@
 //
 //   parallel_loop(n, 1 << 13, [&](int64_t begin, int64_t end) { square(x + begin, y + begin, end - begin); });
 //
-// at::parallel_for itself is a template, which runs on one thread and says nothing wherever OpenMP is not
-// switched on. It is switched on in one file, here.
+// at::parallel_for is a template that silently runs on one thread in a file that is compiled
+// without OpenMP. OpenMP is enabled for one file, parallel_loop.cpp.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace shoal::model {
 
-// Calls `loop` for parts of [0, size) that cover it, each of at least `least` elements unless there are fewer.
-// Where parts begin depends on the number of threads: what a loop writes may not.
+// Calls `loop` for parts of [0, size) that cover it, each of at least `least` elements unless there
+// are fewer. The borders of the parts depend on the number of threads; the results must not.
 void parallel_loop(int64_t size, int64_t least, const std::function<void(int64_t, int64_t)>& loop);
 
 }  // namespace shoal::model

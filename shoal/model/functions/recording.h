@@ -5,8 +5,8 @@
 //     return recording.finish(x * x, [x](const at::Tensor& g) { return Gradients{2 * g * x}; });
 //   }
 //
-// While a Recording lives autograd is off, so nothing is kept for the backward pass but what its closure
-// holds, until it has run. A closure may hold inputs; outputs only detached, or they would hold
+// While a Recording lives autograd is off, so only what the closure holds is kept for the backward
+// pass, until it has run. A closure may hold inputs, but outputs only detached, or they would hold
 // themselves and never be freed.
 #pragma once
 
@@ -23,10 +23,10 @@
 
 namespace shoal::model {
 
-using Gradients = std::vector<at::Tensor>;  // of the inputs, in their order; undefined: none
+using Gradients = std::vector<at::Tensor>;  // by input, in their order; undefined: none
 
-// `Backward` takes the gradient of the output, or a Gradients of all outputs, where that of an output
-// which nobody used is undefined.
+// An autograd node whose backward pass is a closure. It takes the gradient of the output, or a
+// Gradients of all outputs, in which the gradient of an unused output is undefined.
 template <class Backward>
 class ClosureNode final : public torch::autograd::Node {
  public:
@@ -62,10 +62,10 @@ class Recording {
                                        : torch::autograd::Edge());
   }
 
-  // Whether there will be a backward pass.
+  // Returns whether there will be a backward pass.
   [[nodiscard]] bool wanted() const { return wanted_; }
 
-  // Outputs: a tensor or a std::vector of them.
+  // Attaches the backward pass to the outputs, which are a tensor or a std::vector of tensors.
   template <class Outputs, class Backward>
   Outputs finish(Outputs outputs, Backward&& backward) const {
     if (!wanted_) return outputs;

@@ -1,5 +1,5 @@
-// rotary.h -- positions as angles by which pairs of features are turned. The pairs are a feature and
-// the one half a head further, as in Hugging Face's files.
+// rotary.h -- rotary position embeddings (RoPE). A feature is paired with the one half a head
+// further, as in Hugging Face's files.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,9 +8,9 @@
 
 namespace shoal::model {
 
-// Cosines and sines for positions 0 .. length - 1, of half a head each.
+// The cosines and sines of positions, half a head's features each.
 struct Angles {
-  at::Tensor cosines;  // length x head_width / 2
+  at::Tensor cosines;  // positions x head_width / 2
   at::Tensor sines;
 };
 
@@ -19,10 +19,11 @@ Angles rotary_angles(const config::RotaryConfig& rotary,
                      int64_t length,
                      const at::TensorOptions& options);
 
-// The angles of given positions, in any shape of them.
+// Returns the angles of given positions, in the shape of `positions` x half.
 Angles angles_at(const Angles& angles, const at::Tensor& positions);
 
-// x: batch x tokens x heads x features; angles: tokens x half, or batch x tokens x half.
+// Rotates queries or keys. x: batch x tokens x heads x features; angles: tokens x half, or batch x
+// tokens x half.
 at::Tensor rotate(const at::Tensor& x, const Angles& angles);
 
 }  // namespace shoal::model

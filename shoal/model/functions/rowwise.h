@@ -1,6 +1,6 @@
-// rowwise.h -- functions of single rows that cost little beside a matrix product: norms and
-// activations. They know their backward pass, so that a Linear can compute one again instead of
-// keeping what it gave.
+// rowwise.h -- norms and activations: functions of single rows that cost little beside a matrix
+// product. They implement their backward pass, so that a Linear can recompute one instead of
+// keeping its output.
 #pragma once
 
 #include <memory>
@@ -19,16 +19,16 @@ class RowWise {
 
   struct Result {
     at::Tensor output;
-    std::vector<at::Tensor> kept = {};  // small, for the backward pass: means, variances
+    std::vector<at::Tensor> kept = {};  // small, kept for the backward pass: means, variances
   };
 
-  // Both without autograd. backward() also adds to the gradients of the function's own weights.
+  // Both run without autograd. backward() also adds to the gradients of the function's own weights.
   [[nodiscard]] virtual Result forward(const at::Tensor& x) const = 0;
   [[nodiscard]] virtual at::Tensor backward(const at::Tensor& x,
                                             const std::vector<at::Tensor>& kept,
                                             const at::Tensor& gradient) const = 0;
 
-  // With autograd; keeps x.
+  // Runs with autograd; keeps x for the backward pass.
   at::Tensor operator()(const at::Tensor& x) const;
 };
 
@@ -36,7 +36,7 @@ class RowWise {
 std::unique_ptr<RowWise> layer_norm(Weight weight, Weight bias, double epsilon);
 std::unique_ptr<RowWise> rms_norm(Weight weight, double epsilon);
 
-// Swiglu takes gate and value beside each other, and gives half as many features.
+// Swiglu takes gate and value side by side and returns half as many features.
 std::unique_ptr<RowWise> activation(config::Activation kind);
 
 }  // namespace shoal::model

@@ -1,4 +1,4 @@
-// vector_math.h -- arithmetic of single numbers without branches, from which g++ makes loops over vectors.
+// vector_math.h -- branch-free arithmetic on single numbers, which g++ vectorizes in loops.
 //
 // All of it is inlined into functions that are compiled for several processors:
 //
@@ -6,7 +6,8 @@
 //   [[gnu::target("avx2,fma")]] void loop_by_avx2(...)     // calls one loop, as all of them do
 //   if (has_avx2()) return loop_by_avx2(...);
 //
-// Chosen by the caller and not by the loader (target_clones), which sanitizers do not stand.
+// The caller chooses the version and not the loader (target_clones), which sanitizers do not
+// support.
 #pragma once
 
 #include <bit>
@@ -15,11 +16,11 @@
 
 namespace shoal::model {
 
-// An element of bf16 as its bits: the upper half of an fp32.
+// A bf16 element as its bits: the upper half of an fp32.
 enum class Bf16 : uint16_t {};
 
 #if defined(__x86_64__)
-// What functions for AVX-512 here are compiled for: avx512f, bw, dq and vl.
+// Whether the processor has what our AVX-512 functions are compiled for: avx512f, bw, dq and vl.
 inline bool has_avx512() {
   static const bool has =
       __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
@@ -39,14 +40,14 @@ inline bool has_avx2() {
 }
 
 [[gnu::always_inline]] inline void narrow(float x, float& out) { out = x; }
-// Rounded to nearest even.
+// Rounds to nearest even.
 [[gnu::always_inline]] inline void narrow(float x, Bf16& out) {
   const auto bits = std::bit_cast<uint32_t>(x);
   const uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
   out = static_cast<Bf16>(std::isnan(x) ? 0x7FC0 : rounded);
 }
 
-// e^x without a branch, for |x| < 87.33: 2^n e^r with |r| <= ln(2) / 2.
+// Returns e^x without a branch, for |x| < 87.33: 2^n e^r with |r| <= ln(2) / 2.
 [[gnu::always_inline]] inline float exponential(float x) {
   constexpr float kRounder = 0x1.8p23F;  // what is added to it becomes whole, in the lower bits
   constexpr float kLn2 = 0x1.62e4p-1F;   // few bits: whole multiples are exact
@@ -67,7 +68,7 @@ inline bool has_avx2() {
   return sum * std::bit_cast<float>(power << 23);
 }
 
-// Written so that NaN stays.
+// Both comparisons are written so that NaN stays NaN.
 [[gnu::always_inline]] inline float at_least(float x, float bound) { return x < bound ? bound : x; }
 [[gnu::always_inline]] inline float at_most(float x, float bound) { return x > bound ? bound : x; }
 

@@ -1,4 +1,4 @@
-// wide_type.h -- the type in which half-precision activations are summed, normalized and turned.
+// wide_type.h -- the type in which half-precision activations are summed, normalized and rotated.
 #pragma once
 
 #include <ATen/core/Tensor.h>

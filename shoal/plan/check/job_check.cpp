@@ -9,7 +9,7 @@
 namespace shoal::plan {
 namespace {
 
-// Data-parallel places that differ in how many sequences they have: one of each.
+// Returns one data-parallel rank for each number of sequences.
 std::vector<int> kinds_of_samples(const config::RunConfig& config, const Mesh& mesh) {
   std::map<uint64_t, int> places;
   const int64_t ranks = mesh.size(kDataAxes);
@@ -35,7 +35,8 @@ int rank_at(const Mesh& mesh, int pipeline_rank, int tensor_rank, int data_place
 
 }  // namespace
 
-// What a rank does depends on its stage alone; its place among tensor-parallel ranks and the number of its sequences change sizes.
+// A rank's operations depend on its stage alone; its tensor-parallel rank and the number of its
+// sequences change sizes only.
 std::vector<config::Problem> check_job(const config::RunConfig& config, int ranks) {
   const Mesh mesh = mesh_of(config.parallel, ranks);
   std::vector<RankPlan> plans;

@@ -11,7 +11,7 @@
 namespace shoal::plan {
 namespace {
 
-// What a message is: the pass, the stage that gets it, and the micro-batch.
+// A message: the pass, the receiving stage, and the micro-batch.
 using Message = std::tuple<Op, int, int>;
 
 std::string words_of(const Message& message) {
@@ -25,7 +25,7 @@ enum class Semantics {
   kRendezvous,  // transfers of a rank run one after the other, and a send waits for its receive
 };
 
-// One rank's way through its program, as far as others are concerned.
+// Walks through the program of one rank, as far as other ranks are concerned.
 class Walker {
  public:
   Walker(const CheckedRank& rank, Semantics semantics)
@@ -40,7 +40,7 @@ class Walker {
     bool done = false;
   };
 
-  // Goes on until something is awaited. Whether it came any further.
+  // Goes on until something is awaited. Returns whether it made progress.
   bool advance() {
     const size_t began = line_;
     for (; line_ < program_.size() && passes(program_[line_]); ++line_) {
@@ -51,14 +51,14 @@ class Walker {
   [[nodiscard]] bool finished() const { return line_ == program_.size(); }
   [[nodiscard]] int rank() const { return plan_.pipeline_rank; }
 
-  // The next transfer that is not over, of those that have been posted.
+  // Returns the first posted transfer that is not over.
   Transfer* next() {
     while (next_ < posted_.size() && posted_[next_].done) ++next_;
     return next_ < posted_.size() ? &posted_[next_] : nullptr;
   }
   std::vector<Transfer>& posted() { return posted_; }
 
-  // At a call that all ranks of the pipeline make together.
+  // Returns the collective of the whole pipeline that the rank is at, if any.
   [[nodiscard]] std::optional<OpKind> meets_all() const {
     if (finished()) return std::nullopt;
     const OpKind kind = program_[line_].kind;
@@ -96,7 +96,7 @@ class Walker {
     posted_.push_back(transfer);
   }
 
-  // Whether the program goes on behind an operation.
+  // Returns whether the program can go on past an operation.
   bool passes(const Operation& operation) {
     switch (operation.kind) {
       case OpKind::kReceive:
@@ -219,7 +219,7 @@ class Meeting {
     return true;
   }
 
-  // Why a rank does not go on.
+  // Returns why a rank does not go on.
   std::string reason(Walker& walker) {
     if (walker.meets_all()) return "not all ranks of the pipeline come to it";
     const Walker::Transfer* const next = walker.next();
@@ -236,11 +236,11 @@ class Meeting {
   Semantics semantics_;
   std::vector<Walker> walkers_;
   std::set<std::tuple<int, int, Message>> arrived_;  // from, to
-  std::map<int, size_t> looked_at_;                  // of each rank's transfers
+  std::map<int, size_t> looked_at_;                  // by rank
   std::optional<config::Problem> wrong_;
 };
 
-// Not what two ranks send each other.
+// Returns an operation's collectives, without sends and receives.
 std::vector<OperationCall> collectives_of(const RankPlan& plan, const Operation& operation) {
   std::vector<OperationCall> calls = calls_of(plan, operation);
   std::erase_if(calls, [](const OperationCall& call) {
@@ -266,7 +266,7 @@ std::vector<config::Problem> check_same_calls(const CheckedRank& first, const Ch
   };
   const Program& ours = *first.program;
   const Program& theirs = *other.program;
-  // What calls have to do with: those of many micro-batches are alike.
+  // The calls that were compared: those of many micro-batches are alike.
   std::set<std::tuple<OpKind, int, int, int64_t>> seen;
   for (size_t i = 0; i < std::min(ours.size(), theirs.size()); ++i) {
     if (ours[i] != theirs[i])

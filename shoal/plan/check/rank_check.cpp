@@ -11,7 +11,7 @@ namespace {
 
 using config::UnitKind;
 
-// What is wrong with an operation: thrown inside the walk, and told with the line it stands in.
+// A problem of an operation: thrown inside the walk, and reported with its line.
 struct Wrong {
   std::string what;
 };
@@ -23,7 +23,7 @@ void require(bool holds, const char* what) {
 // The weights of a group of units.
 enum class Weights { kShards, kOnTheirWay, kWhole };
 
-// Terms of a unit's gradient: how often each micro-batch is in it.
+// Terms of a unit's gradient: how often it contains each micro-batch.
 using Terms = std::vector<int>;
 
 // The gradient of a group of units.
@@ -32,7 +32,7 @@ struct Gradient {
   bool reducing = false;
   bool reducing_replicas = false;
   bool over_replicas = false;
-  bool tied = false;                 // the other end's is added
+  bool tied = false;                 // the other end's gradient is added
   std::set<int32_t> over_tensor;     // units whose partial gradients are summed since it was opened
   std::map<int32_t, Terms> written;  // by unit, since it was opened
   std::map<int32_t, Terms> reduced;  // by unit, in this rank's shard
@@ -44,7 +44,7 @@ struct Flight {
   bool has_input = false;
   bool has_gradient = false;
   int32_t forward = 0;      // units that are done
-  int32_t backward = 0;     // likewise, from the last
+  int32_t backward = 0;     // units that are done, from the last
   std::vector<Keeps> kept;  // by unit, of those between their passes
   bool sent_output = false;
   bool sent_gradient = false;
@@ -286,7 +286,8 @@ class RankWalk {
     }
   }
 
-  // Before whole gradients leave: terms of tensor-parallel ranks and of the other end are in them.
+  // Whole gradients must contain the terms of tensor-parallel ranks and of the other end before
+  // they are reduced.
   void require_summed(const Operation& operation) {
     const StagePlan& stage = plan_.stage(operation.chunk);
     const Gradient& summed = gradient(operation.chunk, operation.index);
@@ -354,7 +355,8 @@ class RankWalk {
     state.written.clear();
   }
 
-  // Every micro-batch is in the gradient of every unit: twice in that of the head, by its loss and by its norm.
+  // Every unit's gradient must contain every micro-batch: the head's twice, from its loss and from
+  // its norm.
   void require_terms(const Operation& operation, const Gradient& state) const {
     const StagePlan& stage = plan_.stage(operation.chunk);
     for (const size_t unit : group_at(plan_, operation).units) {
@@ -380,7 +382,7 @@ class RankWalk {
     require(state.updates++ == 0, "it was updated before");
   }
 
-  // Every gradient is complete.
+  // Requires that every gradient is complete.
   void require_gradients() {
     for (size_t chunk = 0; chunk < plan_.stages.size(); ++chunk) {
       for (size_t group = 0; group < plan_.stages[chunk].groups.size(); ++group) {
@@ -420,7 +422,7 @@ class RankWalk {
       throw Wrong{format("'{}' is missing", name_of(kind))};
   }
 
-  // What the next step begins with.
+  // Requires the state that the next step begins with.
   void end() {
     require(in_flight_.empty(), "a send is not awaited");
     require_done(OpKind::kCountTargets, 0, true);

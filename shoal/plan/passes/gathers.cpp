@@ -6,13 +6,13 @@
 namespace shoal::plan {
 namespace {
 
-// Follows which groups of units are whole.
+// Tracks which groups of units are whole.
 class Gathers {
  public:
   Gathers(const RankPlan& plan, bool trains) : plan_(plan), trains_(trains) {
     for (const StagePlan& stage : plan.stages) {
       std::vector<State> groups;
-      // What stays whole was gathered behind the update of the step before.
+      // Weights that stay whole were gathered after the update of the previous step.
       for (const GroupPlan& group : stage.groups)
         groups.push_back(group.policy.keep_weights ? State::kOnItsWay : State::kShards);
       states_.push_back(std::move(groups));

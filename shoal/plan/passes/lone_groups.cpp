@@ -3,7 +3,7 @@
 namespace shoal::plan {
 namespace {
 
-// The ranks that an operation is done among; one that computes is done by one.
+// Returns the number of ranks of a gather's or a reduction's group; 0 for other operations.
 int ranks_of(const RankPlan& plan, OpKind kind) {
   switch (kind) {
     case OpKind::kGather:
@@ -20,7 +20,7 @@ int ranks_of(const RankPlan& plan, OpKind kind) {
   }
 }
 
-// A unit may have no weights: a tied head without a norm.
+// A unit may have no weights, as a tied head without a norm.
 bool is_about_nothing(const RankPlan& plan, const Operation& operation) {
   switch (operation.kind) {
     case OpKind::kGather:

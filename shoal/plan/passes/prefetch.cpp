@@ -10,15 +10,15 @@ constexpr size_t kNoGather = SIZE_MAX;
 
 // The first use of a group of units in an action.
 struct Visit {
-  size_t use = 0;             // in the program
-  size_t gather = kNoGather;  // in the program, if it is gathered for this use
+  size_t use = 0;             // index in the program
+  size_t gather = kNoGather;  // index in the program, if it is gathered for this use
 };
 
 bool same_action(const Operation& a, const Operation& b) {
   return a.pass == b.pass && a.chunk == b.chunk && a.micro_batch == b.micro_batch;
 }
 
-// The visits of each action, in their order.
+// Returns the visits of each action, in order.
 std::vector<std::vector<Visit>> visits_of(const RankPlan& plan, const Program& program) {
   std::vector<std::vector<Visit>> actions;
   std::vector<int32_t> seen;  // groups of the action
@@ -46,7 +46,7 @@ std::vector<std::vector<Visit>> visits_of(const RankPlan& plan, const Program& p
 
 Program with_prefetch(const RankPlan& plan, const Program& program) {
   const auto distance = static_cast<size_t>(plan.config.parallel.prefetch);
-  // Gathers that move, by the use in front of which they start now.
+  // Gathers that move: the use before which they start now, and the gather.
   std::vector<std::pair<size_t, size_t>> moves;
   for (const std::vector<Visit>& visits : visits_of(plan, program)) {
     for (size_t i = 1; i < visits.size() && distance > 0; ++i) {

@@ -2,7 +2,7 @@
 
 namespace shoal::plan {
 
-// Only blocks have much inside; the head has already been backward when its loss is there.
+// Only blocks keep large activations; the head runs its backward pass together with its loss.
 Program with_recomputation(const RankPlan& plan, const Program& program) {
   if (plan.config.train.recompute != config::Recompute::kFull) return program;
   Program result;

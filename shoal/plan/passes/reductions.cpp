@@ -7,26 +7,26 @@ namespace {
 
 constexpr int32_t kNoGroup = -1;
 
-// Follows the gradients of a stage's groups of units.
+// Tracks the gradients of a stage's groups of units.
 class StageGradients {
  public:
   StageGradients(const RankPlan& plan, int16_t chunk)
       : plan_(plan), stage_(plan.stage(chunk)), chunk_(chunk), groups_(stage_.groups.size()) {}
 
   void open(int32_t group, int32_t micro_batch, Program& result) {
-    await(group, result);  // that of the micro-batch before
+    await(group, result);  // the reduction of the previous micro-batch
     if (at(group).open) return;
     result.push_back(about(OpKind::kOpenGradients, group, micro_batch));
     at(group).open = true;
   }
 
-  // The backward pass of a micro-batch is over for the group.
+  // Called when the backward pass of a micro-batch is over for the group.
   void close(int32_t group, int32_t micro_batch, bool last, Program& result) {
     const GroupPlan& planned = stage_.groups[static_cast<size_t>(group)];
     if (!planned.policy.reduce_at_end) reduce(group, micro_batch, last, result);
   }
 
-  // All backward passes of the step are over.
+  // Called when all backward passes of the step are over.
   void complete(int32_t last_micro_batch, Program& result) {
     for (size_t i = 0; i < groups_.size(); ++i) {
       if (stage_.groups[i].policy.reduce_at_end)
@@ -95,7 +95,7 @@ class StageGradients {
   const StagePlan& stage_;
   int16_t chunk_;
   std::vector<State> groups_;
-  int32_t reducing_ = kNoGroup;  // one at a time: whole gradients of two groups are there at most
+  int32_t reducing_ = kNoGroup;  // one at a time: at most two groups have whole gradients
 };
 
 }  // namespace
@@ -114,7 +114,7 @@ Program with_reductions(const RankPlan& plan, const Program& program) {
   for (size_t i = 0; i < program.size(); ++i) {
     const Operation& operation = program[i];
     const auto chunk = static_cast<size_t>(operation.chunk);
-    // The loss comes with its gradient.
+    // The head computes gradients together with its loss.
     const bool writes = operation.kind == OpKind::kBackward ||
                         operation.kind == OpKind::kRecompute ||
                         (operation.kind == OpKind::kForward &&
@@ -125,7 +125,7 @@ Program with_reductions(const RankPlan& plan, const Program& program) {
     const int32_t group = group_of(plan, operation);
     const size_t first = plan.stages[chunk].groups[static_cast<size_t>(group)].units.front();
     if (static_cast<size_t>(operation.index) != first) continue;
-    // Weights go before gradients are sent.
+    // Weights are released before gradients are reduced.
     if (i + 1 < program.size() && program[i + 1].kind == OpKind::kRelease)
       result.push_back(program[++i]);
     stages[chunk].close(group, operation.micro_batch,

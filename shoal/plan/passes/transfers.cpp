@@ -9,26 +9,27 @@
 namespace shoal::plan {
 namespace {
 
-// When a transfer is sent, if every forward pass takes a unit of time and every backward pass two; then the stage it comes from,
-// the pass and the micro-batch. It orders all transfers of a pipeline, and depends on the schedule alone.
+// The time when a transfer is sent, if every forward pass takes one unit of time and every backward
+// pass two; then its source stage, pass and micro-batch. It orders all transfers of a pipeline, and
+// depends on the schedule alone.
 using Moment = std::tuple<double, int, Op, int>;
 
 // One action of this rank.
 struct Turn {
   Action action;
   std::span<const Operation> operations;
-  std::optional<int> giver;  // the rank that sends what it needs
-  std::optional<int> taker;  // and the one that gets what it makes
+  std::optional<int> giver;  // the rank that sends its input
+  std::optional<int> taker;  // the rank that receives its output
   Moment received;
   Moment sent;
-  double taken = 0;  // when the action that gets it is over
+  double taken = 0;  // when the action that receives it is over
 };
 
 Action action_of(const Operation& operation) {
   return {operation.pass, operation.micro_batch, operation.chunk};
 }
 
-// The operations of each action, which stand behind each other.
+// Returns the operations of each action, which are consecutive.
 std::vector<std::span<const Operation>> by_action(const Program& program) {
   std::vector<std::span<const Operation>> actions;
   size_t begin = 0;
@@ -40,14 +41,15 @@ std::vector<std::span<const Operation>> by_action(const Program& program) {
   return actions;
 }
 
-// The stage that a pass goes to next, or comes from: forward passes go up, backward passes down.
+// Returns the stage that a pass sends to, or receives from: forward passes go up, backward passes
+// down.
 std::optional<int> next_stage(const Schedule& schedule, Op op, int stage, bool to) {
   const int next = (op == Op::kForward) == to ? stage + 1 : stage - 1;
   if (next < 0 || next >= schedule.stages()) return std::nullopt;
   return next;
 }
 
-// When each pass of each stage is over.
+// The time when each pass of each stage is over.
 class Ends {
  public:
   explicit Ends(const Schedule& schedule)
@@ -119,7 +121,7 @@ class Receives {
               [](const Turn* a, const Turn* b) { return a->received < b->received; });
   }
 
-  // Posts all that come up to a moment, and have not been posted.
+  // Posts all receives up to a moment that have not been posted.
   void post_until(const Moment& moment, Program& to) {
     for (; next_ < turns_.size() && turns_[next_]->received <= moment; ++next_)
       add(OpKind::kReceive, *turns_[next_], turns_[next_]->giver, to);
@@ -130,12 +132,13 @@ class Receives {
   size_t next_ = 0;
 };
 
-// What has been sent and not been awaited.
+// The sends that have not been awaited.
 class Sends {
  public:
   void add(const Operation& send, double taken) { sent_.push_back({send, taken}); }
 
-  // Something has come from a rank that was made at a moment: it had taken what it needed for that and before.
+  // Awaits the sends that `rank` has received for sure: a tensor made at this moment has arrived
+  // from it.
   void await_taken(int rank, const Moment& made, Program& to) {
     std::erase_if(sent_, [&](const Sent& sent) {
       const bool taken = sent.operation.peer == rank && sent.taken <= std::get<double>(made);
@@ -165,9 +168,9 @@ class Sends {
 
 }  // namespace
 
-// Every rank posts its transfers in the order of their moments. The earliest transfer that is not over is then the next one on
-// both of its ranks: it meets its counterpart also where a rank's transfers run one after the other, sends wait for their
-// receives, and messages have no tags.
+// Every rank posts its transfers in the order of their moments. The earliest transfer that is not
+// over is then the next one on both of its ranks: it meets its counterpart also where a rank's
+// transfers run one after the other, sends wait for their receives, and messages have no tags.
 Program with_transfers(const RankPlan& plan, const Program& program) {
   if (plan.schedule.ranks() == 1) return program;
   const std::vector<Turn> turns = turns_of(plan, program);
@@ -179,7 +182,8 @@ Program with_transfers(const RankPlan& plan, const Program& program) {
     if (turn.giver) receives.post_until(turn.received, result);
     add(OpKind::kAwaitReceive, turn, turn.giver, result);
     if (turn.giver) sends.await_taken(*turn.giver, turn.received, result);
-    // What comes while this is computed, and where nothing is sent what the next one needs.
+    // Posts what arrives during this action; where nothing is sent, also the input of the next
+    // action.
     if (turn.taker)
       receives.post_until(turn.sent, result);
     else if (i + 1 < turns.size() && turns[i + 1].giver)

@@ -39,7 +39,8 @@ void expect_within_bound(const Mixture& mixture,
   ASSERT_LE(std::abs(given - due), bound) << "source " << source << " after " << n;
 }
 
-// Of every kind a config may hold: alike, random, zeros between, and ratios up to 10^18.
+// Weights of every kind that a config may hold: equal, random, zeros between, and ratios up to
+// 10^18.
 std::vector<Weights> many_weights() {
   std::mt19937_64 random(5);
   std::uniform_real_distribution<double> uniform(0, 1);

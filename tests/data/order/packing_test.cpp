@@ -193,8 +193,9 @@ TEST(Packing, LeavesLittleEmpty) {
   EXPECT_EQ(packing, pack(lengths, 2048));
 }
 
-// 0.2 s in a Release build, 3 s with a sanitizer and another test beside it. Of lengths as they come, and all alike:
-// then a million sequences have the same room, and whatever walks through them would take minutes.
+// Takes 0.2 s in a Release build, 3 s with a sanitizer and another test beside it. Lengths are
+// random, and all equal: then a million sequences have the same room, and a linear search through
+// them would take minutes.
 TEST(Packing, TakesAMillionDocuments) {
   for (const Lengths& lengths : {log_normal(1'000'000), Lengths(1'000'000, 1025)}) {
     const std::vector<uint64_t> ends = ends_of(lengths);

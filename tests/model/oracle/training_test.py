@@ -150,7 +150,7 @@ class Training(unittest.TestCase):
                 "data.order=sequential", "data.separate_documents=false",
                 f"train.init_from={oracle.GOLDEN / 'models' / family}", f"train.steps={STEPS}", f"train.batch={BATCH}",
                 "train.micro_batch=2", "train.precision=fp64", "train.threads=1", "train.log_every=1", f"optimizer.kind={kind}",
-                f"optimizer.lr={LR}", "optimizer.curve=constant", "optimizer.warmup=0", f"optimizer.clip={CLIP}",
+                f"optimizer.lr={LR}", "optimizer.lr_schedule=constant", "optimizer.warmup=0", f"optimizer.clip={CLIP}",
                 f"optimizer.weight_decay={DECAY}", f"optimizer.momentum={MOMENTUM}", f"optimizer.beta1={BETAS[0]}",
                 f"optimizer.beta2={BETAS[1]}", f"optimizer.epsilon={EPSILON:.1e}", *layout)
         launcher = ("launch", "--ranks", str(ranks), "--") if ranks > 1 else ()

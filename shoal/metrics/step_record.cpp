@@ -1,4 +1,4 @@
-#include "shoal/metrics/record.h"
+#include "shoal/metrics/step_record.h"
 
 #include <array>
 #include <charconv>
@@ -8,36 +8,36 @@ namespace shoal::metrics {
 namespace {
 
 constexpr std::array kFields = std::to_array<Field>({
-    {"step", "progress", "", "steps done, of all", &Record::step, Show::kWhole, "step", 5},
-    {"tokens", "progress", "tokens", "read since the start of the run", &Record::tokens,
+    {"step", "progress", "", "steps done, of all", &StepRecord::step, Show::kWhole, "step", 5},
+    {"tokens", "progress", "tokens", "read since the start of the run", &StepRecord::tokens,
      Show::kRate},
-    {"loss", "loss", "nats", "mean cross-entropy per token of the batch", &Record::loss,
+    {"loss", "loss", "nats", "mean cross-entropy per token of the batch", &StepRecord::loss,
      Show::kLoss, "loss", 7},
     {"val_loss", "loss", "nats", "the same on held-out text, when that was measured",
-     &Record::val_loss, Show::kLoss, "val_loss", 8},
-    {"perplexity", "loss", "", "e to the val_loss", &Record::perplexity, Show::kPlain},
-    {"lr", "optimizer", "", "learning rate", &Record::lr, Show::kPower, "lr", 8},
+     &StepRecord::val_loss, Show::kLoss, "val_loss", 8},
+    {"perplexity", "loss", "", "e to the val_loss", &StepRecord::perplexity, Show::kPlain},
+    {"lr", "optimizer", "", "learning rate", &StepRecord::lr, Show::kPower, "lr", 8},
     {"grad_norm", "optimizer", "", "length of the whole gradient, before clipping",
-     &Record::grad_norm, Show::kPlain, "norm", 6},
+     &StepRecord::grad_norm, Show::kPlain, "norm", 6},
     {"skipped_steps", "optimizer", "steps", "left out so far because a gradient was not finite",
-     &Record::skipped_steps, Show::kWhole},
-    {"dt", "time", "s", "time of the whole step", &Record::dt, Show::kTime, "dt", 6},
-    {"dtf", "time", "s", "time in forward", &Record::dtf, Show::kTime},
-    {"dtb", "time", "s", "time in backward", &Record::dtb, Show::kTime},
+     &StepRecord::skipped_steps, Show::kWhole},
+    {"dt", "time", "s", "time of the whole step", &StepRecord::dt, Show::kTime, "dt", 6},
+    {"dtf", "time", "s", "time in forward", &StepRecord::dtf, Show::kTime},
+    {"dtb", "time", "s", "time in backward", &StepRecord::dtb, Show::kTime},
     {"samples_per_second", "speed", "samples/s", "samples per second of all devices together",
-     &Record::samples_per_second, Show::kRate},
+     &StepRecord::samples_per_second, Show::kRate},
     {"tokens_per_second", "speed", "tokens/s", "tokens per second of all devices together",
-     &Record::tokens_per_second, Show::kRate, "tok/s", 6},
+     &StepRecord::tokens_per_second, Show::kRate, "tok/s", 6},
     {"tokens_per_second_per_device", "speed", "tokens/s", "tokens per second of each device",
-     &Record::tokens_per_second_per_device, Show::kRate},
+     &StepRecord::tokens_per_second_per_device, Show::kRate},
     {"mfu", "speed", "", "share of the measured peak that the model's arithmetic comes to",
-     &Record::mfu, Show::kShare, "mfu", 6},
-    {"memory_bytes", "memory", "bytes", "peak memory of the fullest device", &Record::memory_bytes,
-     Show::kBytes, "mem", 10},
+     &StepRecord::mfu, Show::kShare, "mfu", 6},
+    {"memory_bytes", "memory", "bytes", "peak memory of the fullest device",
+     &StepRecord::memory_bytes, Show::kBytes, "mem", 10},
     {"startup_seconds", "time", "s", "time from the command to the first step, which has it",
-     &Record::startup_seconds, Show::kTime},
+     &StepRecord::startup_seconds, Show::kTime},
     {"time_left", "progress", "s", "time until the last step, at the present speed",
-     &Record::time_left, Show::kTime, "left", 6},
+     &StepRecord::time_left, Show::kTime, "left", 6},
 });
 
 std::optional<Number> as_number(int64_t value) { return value; }
@@ -59,7 +59,7 @@ std::string exact_double(double value) {
 
 }  // namespace
 
-std::optional<Number> Field::of(const Record& record) const {
+std::optional<Number> Field::of(const StepRecord& record) const {
   return std::visit([&record](auto pointer) { return as_number(record.*pointer); }, member);
 }
 

@@ -1,4 +1,4 @@
-#include "shoal/state/hugging_face/weights.h"
+#include "shoal/hugging_face/weight_source.h"
 
 #include <algorithm>
 #include <set>
@@ -7,7 +7,7 @@
 #include "shoal/core/json_text.h"
 #include "shoal/state/float_types.h"
 
-namespace shoal::state {
+namespace shoal::hugging_face {
 namespace {
 
 // A vector is a matrix of one column.
@@ -25,37 +25,38 @@ Matrix matrix_of(const Box& box) {
   return {box.begin[0], box.extent[0], vector ? 0 : box.begin[1], vector ? 1 : box.extent[1]};
 }
 
-void require_numbers(const std::string& where, const TensorSpec& tensor) {
-  if (is_float(tensor.dtype)) return;
+void require_numbers(const std::string& where, const state::TensorSpec& tensor) {
+  if (state::is_float(tensor.dtype)) return;
   throw DataError(format("{}: tensor {} is of type {}, but weights are F64, F32, BF16 or F16",
-                         where, json::in_quotes(tensor.name), dtype_name(tensor.dtype)));
+                         where, json::in_quotes(tensor.name), state::dtype_name(tensor.dtype)));
 }
 
-void require_shape(const std::string& where, const TensorSpec& tensor, const Shape& shape) {
+void require_shape(const std::string& where, const state::TensorSpec& tensor, const Shape& shape) {
   if (tensor.shape == shape) return;
   throw DataError(format("{}: tensor {} is {}, but the model's is {}", where,
-                         json::in_quotes(tensor.name), describe(tensor.shape), describe(shape)));
+                         json::in_quotes(tensor.name), state::describe(tensor.shape),
+                         state::describe(shape)));
 }
 
 // Columns of rows that lie one behind the other in `bytes`.
-void read_rows(const TensorDirectory::Found& tensor,
+void read_rows(const state::TensorDirectory::Found& tensor,
                int64_t row_width,
                const Matrix& part,
                std::span<float> out) {
-  const uint64_t element = element_bytes(tensor.info->dtype);
+  const uint64_t element = state::element_bytes(tensor.info->dtype);
   const bool whole_rows = part.columns == row_width;
   const auto count = static_cast<size_t>(whole_rows ? part.rows * part.columns : part.columns);
   for (int64_t row = 0; row < (whole_rows ? 1 : part.rows); ++row) {
     const auto from =
         static_cast<uint64_t>((part.first_row + row) * row_width + part.first_column) * element;
-    to_fp32(tensor.info->dtype, tensor.bytes.subspan(from, count * element),
-            out.subspan(static_cast<size_t>(row) * count, count));
+    state::to_fp32(tensor.info->dtype, tensor.bytes.subspan(from, count * element),
+                   out.subspan(static_cast<size_t>(row) * count, count));
   }
 }
 
 // The same of a matrix whose rows lie there as columns: some of them at a time, so that what is written lies
 // together.
-void read_transposed(const TensorDirectory::Found& tensor,
+void read_transposed(const state::TensorDirectory::Found& tensor,
                      int64_t row_width,
                      const Matrix& part,
                      std::span<float> out) {
@@ -78,41 +79,42 @@ void read_transposed(const TensorDirectory::Found& tensor,
 
 }  // namespace
 
-std::string name_in_checkpoint(const std::string& weight) { return "weights." + weight; }
-
-CheckpointWeights::CheckpointWeights(const Checkpoint& checkpoint,
-                                     const std::vector<TensorSpec>& weights)
+CheckpointWeights::CheckpointWeights(const state::Checkpoint& checkpoint,
+                                     const std::vector<state::TensorSpec>& weights)
     : checkpoint_(checkpoint) {
   const std::string where = checkpoint.path().string();
-  for (const TensorSpec& weight : weights) {
-    const TensorSpec* const found = checkpoint.find(name_in_checkpoint(weight.name));
+  for (const state::TensorSpec& weight : weights) {
+    const state::TensorSpec* const found = checkpoint.find(state::name_in_checkpoint(weight.name));
     if (found == nullptr)
-      throw DataError(format("{} has no tensor '{}'", where, name_in_checkpoint(weight.name)));
+      throw DataError(
+          format("{} has no tensor '{}'", where, state::name_in_checkpoint(weight.name)));
     require_numbers(where, *found);
     require_shape(where, *found, weight.shape);
   }
 }
 
-void CheckpointWeights::read(const TensorSpec& weight, const Box& box, std::span<float> out) const {
-  const std::string name = name_in_checkpoint(weight.name);
-  const DType type = checkpoint_.find(name)->dtype;
-  if (type == DType::kF32) return checkpoint_.read(name, box, std::as_writable_bytes(out));
-  std::vector<std::byte> bytes(out.size() * element_bytes(type));
+void CheckpointWeights::read(const state::TensorSpec& weight,
+                             const Box& box,
+                             std::span<float> out) const {
+  const std::string name = state::name_in_checkpoint(weight.name);
+  const state::DType type = checkpoint_.find(name)->dtype;
+  if (type == state::DType::kF32) return checkpoint_.read(name, box, std::as_writable_bytes(out));
+  std::vector<std::byte> bytes(out.size() * state::element_bytes(type));
   checkpoint_.read(name, box, bytes);
-  to_fp32(type, bytes, out);
+  state::to_fp32(type, bytes, out);
 }
 
 HuggingFaceWeights::HuggingFaceWeights(const std::filesystem::path& directory,
                                        const HuggingFaceModel& model,
-                                       const std::vector<TensorSpec>& weights)
+                                       const std::vector<state::TensorSpec>& weights)
     : files_(directory) {
   std::set<std::string> used;
-  for (const TensorSpec& weight : weights) {
+  for (const state::TensorSpec& weight : weights) {
     const ForeignTensor foreign = foreign_tensor(model.family, model.config, weight.name);
     int64_t row = 0;
     for (const ForeignPart& part : foreign.parts) {
       const std::string name = name_in(files_, part.name);
-      const TensorDirectory::Found found = files_.require(name);
+      const state::TensorDirectory::Found found = files_.require(name);
       Shape shape = weight.shape;
       if (foreign.parts.size() > 1) shape[0] = part.rows;
       parts_of_[weight.name].push_back({row, shape[0], foreign.transposed, found});
@@ -132,7 +134,7 @@ HuggingFaceWeights::HuggingFaceWeights(const std::filesystem::path& directory,
   }
 }
 
-void HuggingFaceWeights::read(const TensorSpec& weight,
+void HuggingFaceWeights::read(const state::TensorSpec& weight,
                               const Box& box,
                               std::span<float> out) const {
   const Matrix wanted = matrix_of(box);
@@ -154,4 +156,4 @@ void HuggingFaceWeights::read(const TensorSpec& weight,
   }
 }
 
-}  // namespace shoal::state
+}  // namespace shoal::hugging_face

@@ -1,4 +1,4 @@
-#include "shoal/metrics/record.h"
+#include "shoal/metrics/step_record.h"
 
 #include <charconv>
 #include <cmath>
@@ -16,8 +16,8 @@ namespace shoal::metrics {
 namespace {
 
 TEST(Fields, HoldEveryMemberOfRecord) {
-  const Record record;
-  // Does not compile when Record has another number of members: then the list needs a line too.
+  const StepRecord record;
+  // Does not compile when StepRecord has another number of members: then the list needs a line too.
   const auto& [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r] = record;
   const std::set<const void*> members = {&a, &b, &c, &d, &e, &f, &g, &h, &i,
                                          &j, &k, &l, &m, &n, &o, &p, &q, &r};
@@ -49,7 +49,7 @@ TEST(Fields, AreInTheDocument) {
   }
 }
 
-std::optional<Number> figure(const Record& record, std::string_view name) {
+std::optional<Number> figure(const StepRecord& record, std::string_view name) {
   for (const Field& field : fields()) {
     if (field.name == name) return field.of(record);
   }
@@ -57,7 +57,7 @@ std::optional<Number> figure(const Record& record, std::string_view name) {
 }
 
 TEST(Fields, GiveNothingForWhatIsAbsent) {
-  const Record record{.step = 7, .loss = static_cast<double>(NAN), .grad_norm = 0.0};
+  const StepRecord record{.step = 7, .loss = static_cast<double>(NAN), .grad_norm = 0.0};
   EXPECT_EQ(figure(record, "step"), Number(int64_t{7}));
   EXPECT_TRUE(std::isnan(std::get<double>(*figure(record, "loss"))));
   EXPECT_EQ(figure(record, "grad_norm"), Number(0.0)) << "0 is a figure";

@@ -1,10 +1,10 @@
-// units.h -- sizes, times and counts as people write and read them.
+// quantities.h -- sizes, times and counts as people write and read them.
 //
 //   parse_bytes("1.5 GiB")  -> 1610612736        format_bytes(1610612736)        -> "1.50 GiB"
 //   parse_duration("2m30s") -> 150 s             format_duration(150 s)          -> "2m30s"
 //   parse_count("100M")     -> 100000000         format_count(124439808)         -> "124.4M"
 //
-// Parsers give nothing for text they do not fully understand, and for values that do not fit.
+// Parsers return nothing for text they do not fully understand, and for values that do not fit.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "shoal/optim/curve.h"
+#include "shoal/optim/learning_rate.h"
 
 #include <cmath>
 #include <numbers>
@@ -10,17 +10,17 @@
 namespace shoal::optim {
 namespace {
 
-using config::CurveKind;
+using config::LrSchedule;
 using config::OptimizerConfig;
 
 constexpr double kRate = 0.7;
 constexpr int64_t kSteps = 211;
 constexpr int64_t kWarmup = 13;
 
-OptimizerConfig curve(CurveKind kind, double floor = 0.1) {
+OptimizerConfig schedule(LrSchedule kind, double floor = 0.1) {
   OptimizerConfig config;
   config.lr = kRate;
-  config.curve = kind;
+  config.lr_schedule = kind;
   config.warmup = kWarmup;
   config.floor = floor;
   return config;
@@ -33,8 +33,8 @@ std::vector<double> rates(const OptimizerConfig& config, int64_t steps = kSteps)
 }
 
 TEST(Curve, RisesByEqualStepsAndIsAtTheTopWithTheLastOfThem) {
-  for (const auto& [name, kind] : config::kNames<CurveKind>) {
-    const std::vector<double> found = rates(curve(kind));
+  for (const auto& [name, kind] : config::kNames<LrSchedule>) {
+    const std::vector<double> found = rates(schedule(kind));
     for (int64_t step = 0; step < kWarmup; ++step)
       EXPECT_DOUBLE_EQ(found[step], kRate * static_cast<double>(step + 1) / 13) << name;
     EXPECT_DOUBLE_EQ(found[kWarmup - 1], kRate);
@@ -42,12 +42,12 @@ TEST(Curve, RisesByEqualStepsAndIsAtTheTopWithTheLastOfThem) {
 }
 
 TEST(Curve, ConstantStaysAtTheTop) {
-  const std::vector<double> found = rates(curve(CurveKind::kConstant));
+  const std::vector<double> found = rates(schedule(LrSchedule::kConstant));
   for (int64_t step = kWarmup; step < kSteps; ++step) EXPECT_EQ(found[step], kRate);
 }
 
 TEST(Curve, LinearFallsByEqualSteps) {
-  const std::vector<double> found = rates(curve(CurveKind::kLinear));
+  const std::vector<double> found = rates(schedule(LrSchedule::kLinear));
   for (int64_t step = kWarmup; step < kSteps; ++step) {
     const double left = static_cast<double>(210 - step) / (210 - 13);
     EXPECT_NEAR(found[step], kRate * (0.1 + 0.9 * left), 1e-15) << step;
@@ -56,7 +56,7 @@ TEST(Curve, LinearFallsByEqualSteps) {
 }
 
 TEST(Curve, CosineFallsLikeHalfAWave) {
-  const std::vector<double> found = rates(curve(CurveKind::kCosine));
+  const std::vector<double> found = rates(schedule(LrSchedule::kCosine));
   for (int64_t step = kWarmup; step < kSteps; ++step) {
     const double angle = std::numbers::pi * static_cast<double>(step - 13) / (210 - 13);
     const double half = std::cos(angle / 2);  // (1 + cos a) / 2 = cos^2 (a / 2)
@@ -67,8 +67,8 @@ TEST(Curve, CosineFallsLikeHalfAWave) {
 }
 
 TEST(Curve, FallsInTheStepsItIsGivenAndStaysBelow) {
-  for (const CurveKind kind : {CurveKind::kLinear, CurveKind::kCosine}) {
-    OptimizerConfig config = curve(kind, 0.25);
+  for (const LrSchedule kind : {LrSchedule::kLinear, LrSchedule::kCosine}) {
+    OptimizerConfig config = schedule(kind, 0.25);
     config.decay = 101;
     const std::vector<double> found = rates(config);
     EXPECT_GT(found[kWarmup + 100], kRate * 0.25);
@@ -80,7 +80,7 @@ TEST(Curve, FallsInTheStepsItIsGivenAndStaysBelow) {
 TEST(Curve, WarmupStableDecayFallsInTheLastSteps) {
   for (const std::optional<int64_t> decay :
        {std::optional<int64_t>(), std::optional<int64_t>(37)}) {
-    OptimizerConfig config = curve(CurveKind::kWarmupStableDecay);
+    OptimizerConfig config = schedule(LrSchedule::kWarmupStableDecay);
     config.decay = decay;
     const int64_t length = decay.value_or(21);  // a tenth of 211
     const std::vector<double> found = rates(config);
@@ -94,7 +94,7 @@ TEST(Curve, WarmupStableDecayFallsInTheLastSteps) {
 }
 
 TEST(Curve, WarmupStableDecayThatIsLongerThanTheRestFallsFromTheTop) {
-  OptimizerConfig config = curve(CurveKind::kWarmupStableDecay);
+  OptimizerConfig config = schedule(LrSchedule::kWarmupStableDecay);
   config.decay = kSteps;
   const std::vector<double> found = rates(config);
   for (int64_t step = kWarmup; step < kSteps; ++step) {
@@ -104,7 +104,7 @@ TEST(Curve, WarmupStableDecayThatIsLongerThanTheRestFallsFromTheTop) {
 }
 
 TEST(Curve, InverseSqrtFallsWithTheRootOfTheStep) {
-  const std::vector<double> found = rates(curve(CurveKind::kInverseSqrt, 0.3));
+  const std::vector<double> found = rates(schedule(LrSchedule::kInverseSqrt, 0.3));
   for (int64_t step = kWarmup; step < kSteps; ++step) {
     const double root = std::sqrt(13.0 / static_cast<double>(step + 1));
     EXPECT_NEAR(found[step], kRate * std::max(root, 0.3), 1e-15) << step;
@@ -113,8 +113,8 @@ TEST(Curve, InverseSqrtFallsWithTheRootOfTheStep) {
 }
 
 TEST(Curve, GrowsWithTheRootOfTheRanksWhenAsked) {
-  for (const auto& [name, kind] : config::kNames<CurveKind>) {
-    OptimizerConfig config = curve(kind);
+  for (const auto& [name, kind] : config::kNames<LrSchedule>) {
+    OptimizerConfig config = schedule(kind);
     const std::vector<double> of_one = rates(config);
     EXPECT_EQ(learning_rate(config, 50, kSteps, 7), of_one[50]);
     config.scale_by_ranks = true;
@@ -124,25 +124,25 @@ TEST(Curve, GrowsWithTheRootOfTheRanksWhenAsked) {
   }
 }
 
-// Whatever the lengths: no step is far from the one before, none is above the top, and behind the
-// warm-up none is below the floor.
+// For all lengths: no step is far from the one before, none is above the top, and after the warmup
+// none is below the floor.
 TEST(Curve, HasNoJumpsAndKeepsItsBounds) {
-  for (const auto& [name, kind] : config::kNames<CurveKind>) {
+  for (const auto& [name, kind] : config::kNames<LrSchedule>) {
     for (const int64_t warmup : {0, 1, 2, 29, 97}) {
       for (const int64_t decay : {0, 1, 31, 89, 400}) {
         for (const int64_t steps : {1, 2, 101, 503}) {
-          OptimizerConfig config = curve(kind, 0.2);
+          OptimizerConfig config = schedule(kind, 0.2);
           config.warmup = warmup;
           if (decay > 0) config.decay = decay;
           const std::vector<double> found = rates(config, steps);
-          // The steepest: a cosine falls by pi / 2 of its mean slope; a root that begins at the top
-          // loses 1 - sqrt(1/2) with its first step.
+          // The steepest slopes: a cosine falls by pi / 2 of its mean slope; an inverse square root
+          // that begins at the top loses 1 - sqrt(1/2) with its first step.
           int64_t length = decay > 0 ? decay : steps - 1 - warmup;
-          if (kind == CurveKind::kWarmupStableDecay)
+          if (kind == LrSchedule::kWarmupStableDecay)
             length = std::min(decay > 0 ? decay : steps / 10, steps - 1 - warmup);
           double steepest =
               std::numbers::pi / 2 / static_cast<double>(std::max<int64_t>(length, 1));
-          if (kind == CurveKind::kInverseSqrt)
+          if (kind == LrSchedule::kInverseSqrt)
             steepest = 1 - std::sqrt(std::max(1.0, static_cast<double>(warmup)) /
                                      std::max(2.0, static_cast<double>(warmup + 1)));
           if (warmup > 0) steepest = std::max(steepest, 1.0 / static_cast<double>(warmup));

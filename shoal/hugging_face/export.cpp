@@ -1,4 +1,4 @@
-#include "shoal/state/hugging_face/export.h"
+#include "shoal/hugging_face/export.h"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 #include "shoal/state/float_types.h"
 #include "shoal/state/safetensors_index.h"
 
-namespace shoal::state {
+namespace shoal::hugging_face {
 namespace {
 
 namespace fs = std::filesystem;
@@ -18,7 +18,7 @@ constexpr size_t kStrip = 16;               // of their rows
 
 // A tensor of theirs, as the part of a weight that it is.
 struct Exported {
-  const TensorSpec* weight = nullptr;  // nullptr: zeros
+  const state::TensorSpec* weight = nullptr;  // nullptr: zeros
   int64_t first_row = 0;
   bool transposed = false;
   Shape shape;
@@ -26,11 +26,11 @@ struct Exported {
 
 using ExportedByName = std::map<std::string, Exported>;
 
-ExportedByName exported(const std::vector<TensorSpec>& specs,
+ExportedByName exported(const std::vector<state::TensorSpec>& specs,
                         Family family,
                         const config::ModelConfig& config) {
   ExportedByName all;
-  for (const TensorSpec& weight : specs) {
+  for (const state::TensorSpec& weight : specs) {
     const ForeignTensor foreign = foreign_tensor(family, config, weight.name);
     int64_t row = 0;
     for (const ForeignPart& part : foreign.parts) {
@@ -58,16 +58,16 @@ void add_zero_biases(ExportedByName& all) {
   all.merge(biases);
 }
 
-std::string_view dtype_in_config(DType type) {
+std::string_view dtype_in_config(state::DType type) {
   switch (type) {
-    case DType::kF32:
+    case state::DType::kF32:
       return "float32";
-    case DType::kBf16:
+    case state::DType::kBf16:
       return "bfloat16";
-    case DType::kF16:
+    case state::DType::kF16:
       return "float16";
     default:
-      throw BugError(format("an export as {}", dtype_name(type)));
+      throw BugError(format("an export as {}", state::dtype_name(type)));
   }
 }
 
@@ -75,8 +75,8 @@ class TensorCopy {
  public:
   TensorCopy(const WeightSource& source,
              const ExportOptions& options,
-             SafetensorsWriter& writer,
-             Progress& progress)
+             state::SafetensorsWriter& writer,
+             state::Progress& progress)
       : source_(source), options_(options), writer_(writer), progress_(progress) {}
 
   void copy(const std::string& name, const Exported& tensor) {
@@ -120,23 +120,25 @@ class TensorCopy {
   }
 
   void write(const std::string& name, std::span<const float> numbers) {
-    bytes_.resize(numbers.size() * element_bytes(options_.dtype));
-    from_fp32(numbers, options_.dtype, bytes_);
+    bytes_.resize(numbers.size() * state::element_bytes(options_.dtype));
+    state::from_fp32(numbers, options_.dtype, bytes_);
     writer_.write(name, bytes_);
     progress_.done += bytes_.size();
   }
 
   const WeightSource& source_;
   const ExportOptions& options_;
-  SafetensorsWriter& writer_;
-  Progress& progress_;
+  state::SafetensorsWriter& writer_;
+  state::Progress& progress_;
   std::vector<float> numbers_;
   std::vector<std::byte> bytes_;
 };
 
-// Of an earlier export in as many files as this one has not: readers would take it for this one's.
-void remove_stale(const fs::path& directory, const ShardPlan& plan) {
-  const fs::path stale = directory / (plan.files.size() > 1 ? kModelFile : kIndexFile);
+// Removes the file of an earlier export with another number of files: readers would take it for
+// this one's.
+void remove_stale(const fs::path& directory, const state::ShardPlan& plan) {
+  const fs::path stale =
+      directory / (plan.files.size() > 1 ? state::kModelFile : state::kIndexFile);
   std::error_code error;
   fs::remove(stale, error);
   if (error) throw DataError(format("cannot remove {}: {}", stale.string(), error.message()));
@@ -146,28 +148,28 @@ void remove_stale(const fs::path& directory, const ShardPlan& plan) {
 
 void export_hugging_face(const WeightSource& source,
                          const config::ModelConfig& config,
-                         const std::vector<TensorSpec>& specs,
+                         const std::vector<state::TensorSpec>& specs,
                          const fs::path& directory,
                          const ExportOptions& options,
-                         Progress& progress) {
+                         state::Progress& progress) {
   const Family family = family_of(config);
   ExportedByName tensors = exported(specs, family, config);
   if (family == Family::kGpt2 && config.bias == config::BiasOn::kNone) add_zero_biases(tensors);
-  std::vector<TensorSpec> files_specs;
+  std::vector<state::TensorSpec> files_specs;
   for (const auto& [name, tensor] : tensors)
     files_specs.push_back({name, options.dtype, tensor.shape});
-  const ShardPlan plan = plan_shards(files_specs, options.max_file_bytes);
+  const state::ShardPlan plan = state::plan_shards(files_specs, options.max_file_bytes);
   progress.total = plan.total_bytes;
-  for (const ShardFile& file : plan.files) {
-    SafetensorsWriter writer(directory / file.name, file.tensors, {{"format", "pt"}});
+  for (const state::ShardFile& file : plan.files) {
+    state::SafetensorsWriter writer(directory / file.name, file.tensors, {{"format", "pt"}});
     TensorCopy copy(source, options, writer, progress);
-    for (const TensorSpec& spec : file.tensors) copy.copy(spec.name, tensors.at(spec.name));
+    for (const state::TensorSpec& spec : file.tensors) copy.copy(spec.name, tensors.at(spec.name));
     writer.finish();
   }
-  if (plan.files.size() > 1) write_index(directory, plan);
+  if (plan.files.size() > 1) state::write_index(directory, plan);
   remove_stale(directory, plan);
   write_file_atomically(directory / kConfigJson,
                         write_config_json({family, config}, dtype_in_config(options.dtype)));
 }
 
-}  // namespace shoal::state
+}  // namespace shoal::hugging_face

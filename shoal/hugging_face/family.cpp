@@ -1,8 +1,8 @@
-#include "shoal/state/hugging_face/family.h"
+#include "shoal/hugging_face/family.h"
 
 #include "shoal/core/error.h"
 
-namespace shoal::state {
+namespace shoal::hugging_face {
 namespace {
 
 using namespace config;  // NOLINT(google-build-using-namespace): this file is about its names
@@ -43,4 +43,4 @@ Family family_of(const ModelConfig& c) {
       "OLMo, OLMo 2 and Qwen are rotary with swiglu (configs/ has one of each)");
 }
 
-}  // namespace shoal::state
+}  // namespace shoal::hugging_face

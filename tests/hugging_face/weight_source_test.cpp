@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "shoal/core/error.h"
-#include "shoal/state/hugging_face/config_json.h"
-#include "shoal/state/hugging_face/names.h"
+#include "shoal/hugging_face/config_json.h"
+#include "shoal/hugging_face/names.h"
 
-namespace shoal::state {
+namespace shoal::hugging_face {
 namespace {
 
 using ::testing::HasSubstr;
@@ -116,4 +116,4 @@ TEST(Names, StackWhatWeKeepTogether) {
 }
 
 }  // namespace
-}  // namespace shoal::state
+}  // namespace shoal::hugging_face

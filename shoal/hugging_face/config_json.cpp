@@ -1,4 +1,4 @@
-#include "shoal/state/hugging_face/config_json.h"
+#include "shoal/hugging_face/config_json.h"
 
 #include <cmath>
 #include <utility>
@@ -10,7 +10,7 @@
 #include "shoal/core/json_fields.h"
 #include "shoal/core/json_text.h"
 
-namespace shoal::state {
+namespace shoal::hugging_face {
 namespace {
 
 using config::Activation;
@@ -259,4 +259,4 @@ std::string write_config_json(const HuggingFaceModel& model, std::string_view dt
   return root.done("") + "\n";
 }
 
-}  // namespace shoal::state
+}  // namespace shoal::hugging_face

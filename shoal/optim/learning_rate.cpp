@@ -1,4 +1,4 @@
-#include "shoal/optim/curve.h"
+#include "shoal/optim/learning_rate.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,43 +9,44 @@
 namespace shoal::optim {
 namespace {
 
-using config::CurveKind;
+using config::LrSchedule;
 using config::OptimizerConfig;
 
-// How much of the way from the top (1) to the floor (0) is left after `done` of `length` steps.
-double left_of_way_down(CurveKind kind, int64_t done, int64_t length) {
+// Returns the height of the decay between top (1) and floor (0) after `done` of `length` steps.
+double left_of_way_down(LrSchedule kind, int64_t done, int64_t length) {
   const double share = std::clamp(
       static_cast<double>(done) / static_cast<double>(std::max<int64_t>(length, 1)), 0.0, 1.0);
-  return kind == CurveKind::kCosine ? 0.5 * (1 + std::cos(std::numbers::pi * share)) : 1 - share;
+  return kind == LrSchedule::kCosine ? 0.5 * (1 + std::cos(std::numbers::pi * share)) : 1 - share;
 }
 
 double with_floor(double left, double floor) { return floor + (1 - floor) * left; }
 
-// As a share of lr, after the warm-up.
+// Returns the learning rate after the warmup, as a share of lr.
 double height(const OptimizerConfig& config, int64_t step, int64_t steps) {
   const int64_t last = steps - 1;
-  switch (config.curve) {
-    case CurveKind::kConstant:
+  switch (config.lr_schedule) {
+    case LrSchedule::kConstant:
       return 1;
-    case CurveKind::kLinear:
-    case CurveKind::kCosine: {
+    case LrSchedule::kLinear:
+    case LrSchedule::kCosine: {
       const int64_t length = config.decay.value_or(last - config.warmup);
-      return with_floor(left_of_way_down(config.curve, step - config.warmup, length), config.floor);
-    }
-    case CurveKind::kWarmupStableDecay: {
-      const int64_t wanted = config.decay.value_or(std::max<int64_t>(steps / 10, 1));
-      // Where that would begin inside the warm-up it begins at its top, not below with a jump.
-      const int64_t length = std::min(wanted, std::max<int64_t>(last - config.warmup, 1));
-      return with_floor(left_of_way_down(config.curve, step - (last - length), length),
+      return with_floor(left_of_way_down(config.lr_schedule, step - config.warmup, length),
                         config.floor);
     }
-    case CurveKind::kInverseSqrt: {
+    case LrSchedule::kWarmupStableDecay: {
+      const int64_t wanted = config.decay.value_or(std::max<int64_t>(steps / 10, 1));
+      // A decay that would begin inside the warmup begins at its end instead, without a jump.
+      const int64_t length = std::min(wanted, std::max<int64_t>(last - config.warmup, 1));
+      return with_floor(left_of_way_down(config.lr_schedule, step - (last - length), length),
+                        config.floor);
+    }
+    case LrSchedule::kInverseSqrt: {
       const auto warmup = static_cast<double>(std::max<int64_t>(config.warmup, 1));
       return std::max(std::sqrt(warmup / static_cast<double>(std::max<int64_t>(step + 1, 1))),
                       config.floor);
     }
   }
-  throw BugError("no such curve");
+  throw BugError("no such schedule");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "shoal/core/units.h"
+#include "shoal/core/quantities.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "shoal/state/hugging_face/names.h"
+#include "shoal/hugging_face/names.h"
 
 #include <charconv>
 #include <utility>
 
 #include "shoal/core/error.h"
 
-namespace shoal::state {
+namespace shoal::hugging_face {
 namespace {
 
 using config::ModelConfig;
@@ -123,7 +123,7 @@ ForeignTensor foreign_tensor(Family family, const ModelConfig& config, std::stri
                                  : llama_tensor(family, config, place, name);
 }
 
-std::string name_in(const TensorDirectory& directory, const std::string& name) {
+std::string name_in(const state::TensorDirectory& directory, const std::string& name) {
   for (const std::string_view prefix : {"transformer.", "model."}) {
     if (name.compare(0, prefix.size(), prefix) != 0) continue;
     std::string bare = name.substr(prefix.size());
@@ -137,4 +137,4 @@ bool needs_no_place(std::string_view name, bool tied) {
          name.ends_with(".inv_freq") || (tied && name == "lm_head.weight");
 }
 
-}  // namespace shoal::state
+}  // namespace shoal::hugging_face

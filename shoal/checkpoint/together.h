@@ -1,4 +1,4 @@
-// agreement.h -- work of some ranks that fails for all of them when it fails for one.
+// together.h -- runs work on all ranks that fails on all of them when it fails on one.
 #pragma once
 
 #include <exception>
@@ -9,8 +9,8 @@
 
 namespace shoal::checkpoint {
 
-// Collective. What any rank throws, memory that is not there for example, is a DataError on all: none of them
-// goes on to another collective than the others. `work` has none of its own.
+// Runs `work` on each rank. When it throws on any rank, all ranks throw DataError, so that none
+// goes on to a different collective. `work` makes no collective calls. Collective.
 template <class Work>
 void together(comm::World& world, const char* what, Work&& work) {
   std::string error;

@@ -1,7 +1,7 @@
 // Weights from Hugging Face's own files, through a checkpoint in any pieces, and back into files: the same
 // names, shapes and bits, however little is in memory at a time.
 
-#include "shoal/state/hugging_face/export.h"
+#include "shoal/hugging_face/export.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -19,7 +19,7 @@
 #include "tests/support/error_text.h"
 #include "tests/support/temp_dir.h"
 
-namespace shoal::state {
+namespace shoal::hugging_face {
 namespace {
 
 namespace fs = std::filesystem;
@@ -36,26 +36,26 @@ fs::path golden_model(const std::string& name) {
   return fs::path(source) / "tests" / "golden" / "models" / name;
 }
 
-std::vector<TensorSpec> specs_of(const config::ModelConfig& model) {
-  std::vector<TensorSpec> specs;
+std::vector<state::TensorSpec> specs_of(const config::ModelConfig& model) {
+  std::vector<state::TensorSpec> specs;
   for (const auto& unit : blueprint::units_of(model, blueprint::UnitRange::all(model))) {
     for (const auto& weight : unit.weights)
-      specs.push_back({weight.name, DType::kF32, weight.shape});
+      specs.push_back({weight.name, state::DType::kF32, weight.shape});
   }
   return specs;
 }
 
 // The weights as tensors of a checkpoint, in that type.
-std::vector<PlainTensor> as_tensors(const WeightSource& source,
-                                    const std::vector<TensorSpec>& specs,
-                                    DType type,
-                                    Random& random) {
-  std::vector<PlainTensor> tensors;
-  for (const TensorSpec& spec : specs) {
+std::vector<state::PlainTensor> as_tensors(const WeightSource& source,
+                                           const std::vector<state::TensorSpec>& specs,
+                                           state::DType type,
+                                           state::Random& random) {
+  std::vector<state::PlainTensor> tensors;
+  for (const state::TensorSpec& spec : specs) {
     std::vector<float> numbers(elements_of(whole_of(spec.shape)));
     source.read(spec, whole_of(spec.shape), numbers);
-    PlainTensor tensor({name_in_checkpoint(spec.name), type, spec.shape}, random);
-    from_fp32(numbers, type, tensor.bytes);
+    state::PlainTensor tensor({state::name_in_checkpoint(spec.name), type, spec.shape}, random);
+    state::from_fp32(numbers, type, tensor.bytes);
     tensors.push_back(std::move(tensor));
   }
   return tensors;
@@ -75,10 +75,10 @@ class EveryFamily : public ::testing::TestWithParam<const char*> {
  protected:
   const fs::path theirs_ = golden_model(GetParam());
   const HuggingFaceModel model_ = read_hugging_face_config(theirs_);
-  const std::vector<TensorSpec> specs_ = specs_of(model_.config);
+  const std::vector<state::TensorSpec> specs_ = specs_of(model_.config);
   TempDir dir_;
-  Random random_{17};
-  Progress progress_;
+  state::Random random_{17};
+  state::Progress progress_;
 
   // A directory of its own for each.
   fs::path exported(const WeightSource& source, const ExportOptions& options = {}) {
@@ -104,12 +104,12 @@ INSTANTIATE_TEST_SUITE_P(
 TEST_P(EveryFamily, HasTheTensorsOfTransformers) {
   const HuggingFaceWeights source(theirs_, model_, specs_);
   const fs::path out = exported(source);
-  const TensorDirectory before(theirs_);
-  const TensorDirectory after(out);
+  const state::TensorDirectory before(theirs_);
+  const state::TensorDirectory after(out);
   EXPECT_EQ(after.names(), before.names());
   for (const std::string& name : before.names()) {
-    const TensorDirectory::Found a = before.require(name);
-    const TensorDirectory::Found b = after.require(name);
+    const state::TensorDirectory::Found a = before.require(name);
+    const state::TensorDirectory::Found b = after.require(name);
     EXPECT_EQ(a.info->shape, b.info->shape) << name;
     ASSERT_EQ(a.info->dtype, b.info->dtype) << name;
     EXPECT_EQ(std::memcmp(a.bytes.data(), b.bytes.data(), a.bytes.size()), 0) << name;
@@ -120,10 +120,12 @@ TEST_P(EveryFamily, HasTheTensorsOfTransformers) {
 TEST_P(EveryFamily, IsTheSameThroughACheckpointInAnyPieces) {
   const HuggingFaceWeights source(theirs_, model_, specs_);
   const fs::path direct = exported(source, {.max_file_bytes = 20'000});
-  EXPECT_TRUE(fs::exists(direct / kIndexFile));
-  const std::vector<PlainTensor> tensors = as_tensors(source, specs_, DType::kF32, random_);
+  EXPECT_TRUE(fs::exists(direct / state::kIndexFile));
+  const std::vector<state::PlainTensor> tensors =
+      as_tensors(source, specs_, state::DType::kF32, random_);
   for (const uint64_t block : {1U, 3U, 61U, 1'000'000U}) {
-    const Checkpoint checkpoint(write_checkpoint(dir_ / "run", 5, tensors, {}, random_));
+    const state::Checkpoint checkpoint(
+        state::write_checkpoint(dir_ / "run", 5, tensors, {}, random_));
     expect_same_files(direct, exported(CheckpointWeights(checkpoint, specs_),
                                        {.max_file_bytes = 20'000, .block = block}));
     expect_same_files(direct, exported(source, {.max_file_bytes = 20'000, .block = block}));
@@ -132,15 +134,15 @@ TEST_P(EveryFamily, IsTheSameThroughACheckpointInAnyPieces) {
 
 TEST_P(EveryFamily, IsRoundedToTheTypeThatIsAskedFor) {
   const HuggingFaceWeights source(theirs_, model_, specs_);
-  const TensorDirectory before(theirs_);
-  for (const DType type : {DType::kBf16, DType::kF16}) {
-    const TensorDirectory after(exported(source, {.dtype = type, .block = 100}));
+  const state::TensorDirectory before(theirs_);
+  for (const state::DType type : {state::DType::kBf16, state::DType::kF16}) {
+    const state::TensorDirectory after(exported(source, {.dtype = type, .block = 100}));
     for (const std::string& name : after.names()) {
-      const TensorDirectory::Found a = before.require(name);
-      std::vector<float> numbers(a.bytes.size() / element_bytes(a.info->dtype));
-      to_fp32(a.info->dtype, a.bytes, numbers);
+      const state::TensorDirectory::Found a = before.require(name);
+      std::vector<float> numbers(a.bytes.size() / state::element_bytes(a.info->dtype));
+      state::to_fp32(a.info->dtype, a.bytes, numbers);
       std::vector<std::byte> expected(numbers.size() * 2);
-      from_fp32(numbers, type, expected);
+      state::from_fp32(numbers, type, expected);
       EXPECT_EQ(std::memcmp(after.require(name).bytes.data(), expected.data(), expected.size()), 0)
           << name;
     }
@@ -149,10 +151,10 @@ TEST_P(EveryFamily, IsRoundedToTheTypeThatIsAskedFor) {
 
 TEST_P(EveryFamily, ComesFromACheckpointOfAnyType) {
   const HuggingFaceWeights source(theirs_, model_, specs_);
-  for (const DType type : {DType::kF64, DType::kBf16, DType::kF16}) {
-    const Checkpoint checkpoint(
-        write_checkpoint(dir_ / "run", 5, as_tensors(source, specs_, type, random_), {}, random_));
-    const DType to = type == DType::kF64 ? DType::kF32 : type;
+  for (const state::DType type : {state::DType::kF64, state::DType::kBf16, state::DType::kF16}) {
+    const state::Checkpoint checkpoint(state::write_checkpoint(
+        dir_ / "run", 5, as_tensors(source, specs_, type, random_), {}, random_));
+    const state::DType to = type == state::DType::kF64 ? state::DType::kF32 : type;
     expect_same_files(exported(source, {.dtype = to}),
                       exported(CheckpointWeights(checkpoint, specs_), {.dtype = to}));
   }
@@ -161,19 +163,20 @@ TEST_P(EveryFamily, ComesFromACheckpointOfAnyType) {
 TEST(Export, GivesGpt2BiasesOfZeroWhereTheModelHasNone) {
   HuggingFaceModel model = read_hugging_face_config(golden_model("gpt2"));
   model.config.bias = config::BiasOn::kNone;
-  const std::vector<TensorSpec> specs = specs_of(model.config);
-  Random random(3);
+  const std::vector<state::TensorSpec> specs = specs_of(model.config);
+  state::Random random(3);
   const TempDir dir;
-  std::vector<PlainTensor> tensors;
-  for (const TensorSpec& spec : specs)
-    tensors.push_back({{name_in_checkpoint(spec.name), DType::kF32, spec.shape}, random});
-  const Checkpoint checkpoint(write_checkpoint(dir / "run", 1, tensors, {}, random));
+  std::vector<state::PlainTensor> tensors;
+  for (const state::TensorSpec& spec : specs)
+    tensors.push_back(
+        {{state::name_in_checkpoint(spec.name), state::DType::kF32, spec.shape}, random});
+  const state::Checkpoint checkpoint(state::write_checkpoint(dir / "run", 1, tensors, {}, random));
   fs::create_directories(dir / "out");
-  Progress progress;
+  state::Progress progress;
   export_hugging_face(CheckpointWeights(checkpoint, specs), model.config, specs, dir / "out", {},
                       progress);
-  const TensorDirectory after(dir / "out");
-  const TensorDirectory theirs(golden_model("gpt2"));
+  const state::TensorDirectory after(dir / "out");
+  const state::TensorDirectory theirs(golden_model("gpt2"));
   EXPECT_EQ(after.names(), theirs.names());
   size_t biases = 0;
   for (const std::string& name : after.names()) {
@@ -188,38 +191,38 @@ TEST(Export, GivesGpt2BiasesOfZeroWhereTheModelHasNone) {
 // A reader takes model.safetensors where there is one, whatever the index says.
 TEST(Export, LeavesNoOtherModelBesideItsOwn) {
   const HuggingFaceModel model = read_hugging_face_config(golden_model("llama"));
-  const std::vector<TensorSpec> specs = specs_of(model.config);
+  const std::vector<state::TensorSpec> specs = specs_of(model.config);
   const HuggingFaceWeights source(golden_model("llama"), model, specs);
   const TempDir dir;
-  Progress progress;
+  state::Progress progress;
   const auto write = [&](uint64_t max_file_bytes) {
     export_hugging_face(source, model.config, specs, dir.path(), {.max_file_bytes = max_file_bytes},
                         progress);
   };
   write(1 << 30);
-  EXPECT_TRUE(fs::exists(dir / kModelFile));
+  EXPECT_TRUE(fs::exists(dir / state::kModelFile));
   write(20'000);
-  EXPECT_FALSE(fs::exists(dir / kModelFile));
-  EXPECT_TRUE(fs::exists(dir / kIndexFile));
+  EXPECT_FALSE(fs::exists(dir / state::kModelFile));
+  EXPECT_TRUE(fs::exists(dir / state::kIndexFile));
   write(1 << 30);
-  EXPECT_FALSE(fs::exists(dir / kIndexFile));
+  EXPECT_FALSE(fs::exists(dir / state::kIndexFile));
 }
 
 TEST(Weights, OfACheckpointMustBeAllThere) {
-  Random random(5);
+  state::Random random(5);
   const TempDir dir;
-  const auto refusal = [&](std::vector<PlainTensor> tensors) {
-    const Checkpoint checkpoint(write_checkpoint(dir.path(), 1, tensors, {}, random));
+  const auto refusal = [&](std::vector<state::PlainTensor> tensors) {
+    const state::Checkpoint checkpoint(state::write_checkpoint(dir.path(), 1, tensors, {}, random));
     return error_text<DataError>([&] {
-      CheckpointWeights(checkpoint, {{"a.weight", DType::kF32, {3, 5}}});
+      CheckpointWeights(checkpoint, {{"a.weight", state::DType::kF32, {3, 5}}});
     });
   };
   EXPECT_THAT(refusal({}), HasSubstr("step-000000001 has no tensor 'weights.a.weight'"));
-  EXPECT_THAT(refusal({{{"weights.a.weight", DType::kF32, {5, 3}}, random}}),
+  EXPECT_THAT(refusal({{{"weights.a.weight", state::DType::kF32, {5, 3}}, random}}),
               HasSubstr("tensor \"weights.a.weight\" is [5, 3], but the model's is [3, 5]"));
-  EXPECT_THAT(refusal({{{"weights.a.weight", DType::kI32, {3, 5}}, random}}),
+  EXPECT_THAT(refusal({{{"weights.a.weight", state::DType::kI32, {3, 5}}, random}}),
               HasSubstr("is of type I32, but weights are F64, F32, BF16 or F16"));
-  EXPECT_THAT(refusal({{{"weights.a.weight", DType::kF16, {3, 5}}, random}}),
+  EXPECT_THAT(refusal({{{"weights.a.weight", state::DType::kF16, {3, 5}}, random}}),
               HasSubstr("no error"));
 }
 
@@ -242,4 +245,4 @@ TEST(Weights, OfADirectoryMustBeTheModelsAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace shoal::state
+}  // namespace shoal::hugging_face

@@ -1,4 +1,4 @@
-// family.h -- the kinds of models of Hugging Face's transformers that shoal's decoder can be.
+// family.h -- the model families of Hugging Face's transformers that shoal's decoder supports.
 #pragma once
 
 #include <array>
@@ -6,7 +6,7 @@
 
 #include "shoal/config/model_config.h"
 
-namespace shoal::state {
+namespace shoal::hugging_face {
 
 enum class Family { kGpt2, kLlama, kOlmo, kOlmo2, kQwen2, kQwen3 };
 
@@ -25,7 +25,8 @@ inline constexpr std::array<FamilyNames, 6> kFamilies = {{
     {Family::kQwen3, "qwen3", "Qwen3ForCausalLM"},
 }};
 
-// The one that can be such a model. UsageError says which keys no family allows together.
+// Returns the family that matches a model. Throws UsageError with the keys that no family allows
+// together.
 Family family_of(const config::ModelConfig& config);
 
-}  // namespace shoal::state
+}  // namespace shoal::hugging_face
