@@ -34,7 +34,7 @@ void write(const hugging_face::WeightSource& source,
            const std::vector<state::TensorSpec>& specs,
            const ExportWords& words) {
   ByteProgress shown("export");
-  hugging_face::export_hugging_face(
+  hugging_face::export_model(
       source, config, specs, words.output,
       {.dtype = type_named(words.dtype),
        .max_file_bytes = static_cast<uint64_t>(words.max_file_megabytes) * 1'000'000},
@@ -58,9 +58,9 @@ Source export_run(const FoundCheckpoint& found, const ExportWords& words) {
 }
 
 Source export_again(const fs::path& directory, const ExportWords& words) {
-  const hugging_face::HuggingFaceModel model = read_hugging_face_model(directory);
+  const hugging_face::DescribedModel model = read_hugging_face_model(directory);
   const std::vector<state::TensorSpec> specs = weights_of(model.config);
-  const hugging_face::HuggingFaceWeights source(directory, model, specs);
+  const hugging_face::DirectoryWeights source(directory, model, specs);
   make_output_directory(words.output);
   std::error_code none_there;
   if (fs::equivalent(directory, words.output, none_there))

@@ -62,9 +62,9 @@ void import_model(const ImportWords& words) {
   if (!is_hugging_face_directory(directory))
     throw UsageError(
         format("'{}' is no Hugging Face directory: there is no config.json in it", words.model));
-  const hugging_face::HuggingFaceModel model = read_hugging_face_model(directory);
+  const hugging_face::DescribedModel model = read_hugging_face_model(directory);
   const std::vector<TensorSpec> specs = weights_of(model.config);
-  const hugging_face::HuggingFaceWeights source(directory, model, specs);
+  const hugging_face::DirectoryWeights source(directory, model, specs);
   make_output_directory(words.output);
   const fs::path root = fs::path(words.output) / kCheckpoints;
   if (state::latest(root))

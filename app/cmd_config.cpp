@@ -25,8 +25,8 @@ struct ConfigOptions {
 void print_resolved(const ConfigOptions& options) {
   config::Request request{.file = options.file, .sets = options.sets};
   if (options.ranks) {
-    request.world =
-        config::World{.ranks = *options.ranks, .ranks_per_node = options.ranks_per_node};
+    request.job =
+        config::JobSize{.ranks = *options.ranks, .ranks_per_node = options.ranks_per_node};
   }
   std::cout << config::to_yaml(config::load_or_throw(request));
 }

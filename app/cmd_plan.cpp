@@ -26,7 +26,7 @@ struct PlanWords {
 
 config::RunConfig checked_config(const PlanWords& words) {
   config::RunConfig config = config::load_or_throw(
-      {.file = words.file, .sets = words.sets, .world = config::World{.ranks = words.ranks}});
+      {.file = words.file, .sets = words.sets, .job = config::JobSize{.ranks = words.ranks}});
   plan::require_layout(config, words.ranks);
   if (!config.model.vocab_size)
     throw UsageError(

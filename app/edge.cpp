@@ -90,6 +90,10 @@ int report_current_exception() {
       return report(ExitCode::kData, "error",
                     "out of memory: " + text.substr(memory, end - memory));
     }
+    // That of a GPU: "CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of
+    // ..."
+    if (text.find("out of memory") != std::string::npos)
+      return report(ExitCode::kData, "error", text.substr(0, text.find(" If reserved")));
     return report(ExitCode::kBug, "bug", text);
   }
 }

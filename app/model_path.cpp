@@ -48,8 +48,8 @@ bool is_hugging_face_directory(const fs::path& path) {
   return has(path, hugging_face::kConfigJson);
 }
 
-hugging_face::HuggingFaceModel read_hugging_face_model(const fs::path& directory) {
-  hugging_face::HuggingFaceModel model = hugging_face::read_hugging_face_config(directory);
+hugging_face::DescribedModel read_hugging_face_model(const fs::path& directory) {
+  hugging_face::DescribedModel model = hugging_face::read_config(directory);
   const config::Loaded loaded =
       config::load_text(config_text(model.config), {.file = hugging_face::kConfigJson});
   if (loaded.found.problems.empty()) return model;

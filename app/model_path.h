@@ -31,7 +31,7 @@ std::filesystem::path newest_checkpoint(const std::filesystem::path& path);
 bool is_hugging_face_directory(const std::filesystem::path& path);
 
 // Reads its config.json. Throws DataError also for numbers that no config of shoal's may have.
-hugging_face::HuggingFaceModel read_hugging_face_model(const std::filesystem::path& directory);
+hugging_face::DescribedModel read_hugging_face_model(const std::filesystem::path& directory);
 
 // Throws a UsageError that says why no model was found at the path.
 [[noreturn]] void refuse_as_model(const std::filesystem::path& path);

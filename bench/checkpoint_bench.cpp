@@ -85,7 +85,7 @@ class Bench {
         config_(shoal::config::load_or_throw(
             {.sets = {"model.layers=12", "model.heads=12", "model.width=768", "model.context=64",
                       "model.vocab_size=50257", "train.batch=2", "parallel.sharding=no_shard"},
-             .world = shoal::config::World{1, 1}})),
+             .job = shoal::config::JobSize{1, 1}})),
         world_(shoal::comm::World::record(0, 1, nullptr)),
         ranks_(*world_, config_),
         side_(config_, ranks_),

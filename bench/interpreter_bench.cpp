@@ -56,7 +56,6 @@ int run(const std::vector<std::string>& words) {
   parallel::ParallelModel model(config, ranks, {.seed = 1});
   model::Pass pass{.tokens = at::randint(50257, {1, tokens}, at::kLong), .training = true};
   pass.targets = {.classes = at::randint(50257, {tokens}, at::kLong)};
-  model.place(pass);
   for (int step = 0; step <= steps; ++step) {
     Inside inside;
     const auto began = Clock::now();

@@ -11,7 +11,11 @@ import os
 import pathlib
 import statistics
 import subprocess
+import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from train_beside_pytorch import quartiles  # noqa: E402
 
 MODEL = ["model.layers=6", "model.width=320", "model.heads=5", "model.context=127",
          "train.steps=12", "train.batch=7", "train.eval_every=0", "train.save_every=0", "train.sample_tokens=0"]
@@ -48,7 +52,7 @@ def main():
         times = {side: median_step(side, arguments) for side in (sides if number % 2 == 0 else reversed(sides))}
         rounds.append([times[side] for side in sides])
     ratios = [a / b for a, b in rounds]
-    low, middle, high = statistics.quantiles(ratios, n=4)
+    low, middle, high = quartiles(ratios)
     a, b = (1e3 * statistics.median(side) for side in zip(*rounds))
     print(f"{middle:.3f} ({low:.3f} .. {high:.3f}), {len(ratios)} rounds: {a:.0f} ms and {b:.0f} ms")
 

@@ -14,4 +14,5 @@ endif()
 add_library(shoal_arrow INTERFACE)
 target_include_directories(shoal_arrow SYSTEM INTERFACE "${SHOAL_ARROW}/include")
 target_link_libraries(shoal_arrow INTERFACE "${parquet_library}" "${arrow_library}")
-target_link_options(shoal_arrow INTERFACE -Wl,--allow-shlib-undefined)
+# libparquet exports a simdjson of its own, of another version. Ours stands before all libraries, or our calls would end in theirs.
+target_link_options(shoal_arrow INTERFACE -Wl,--allow-shlib-undefined "SHELL:-Wl,--no-as-needed $<TARGET_FILE:simdjson::simdjson>")

@@ -17,15 +17,22 @@ foreach(library nccl/lib/libnccl.so.2 cu13/lib/libcublas.so.13 cudnn/lib/libcudn
   endif()
 endforeach()
 
-add_executable(shoal-engine "${PROJECT_SOURCE_DIR}/shoal/comm/nccl/nccl.cpp")
-# These headers must be of the version libtorch was built with: its classes contain NCCL's structs by value.
-target_include_directories(shoal-engine SYSTEM PRIVATE "${nvidia}/nccl/include" "${nvidia}/cu13/include")
-target_compile_definitions(shoal-engine PRIVATE USE_C10D_NCCL)
-target_link_libraries(shoal-engine PRIVATE
-  release::shoal_engine_app release::shoal_comm
-  # libtorch registers its CUDA kernels when it is loaded. Nothing here names them: the linker must be told to keep it.
-  -Wl,--no-as-needed "${SHOAL_TORCH}/lib/libtorch_cuda.so" "${SHOAL_TORCH}/lib/libc10_cuda.so" -Wl,--as-needed
-  "${nvidia}/nccl/lib/libnccl.so.2")
+# shoal_cuda(TARGET): compiles what differs into it, and links libtorch's CUDA half and NCCL.
+function(shoal_cuda target)
+  target_sources(${target} PRIVATE "${PROJECT_SOURCE_DIR}/shoal/comm/nccl/nccl.cpp")
+  # These headers must be of the version libtorch was built with: its classes contain NCCL's structs by value.
+  target_include_directories(${target} SYSTEM PRIVATE "${nvidia}/nccl/include" "${nvidia}/cu13/include")
+  target_compile_definitions(${target} PRIVATE USE_C10D_NCCL)
+  target_link_libraries(${target} PRIVATE
+    release::shoal_comm
+    # libtorch registers its CUDA kernels when it is loaded. Nothing here names them: the linker must be told to keep it.
+    -Wl,--no-as-needed "${SHOAL_TORCH}/lib/libtorch_cuda.so" "${SHOAL_TORCH}/lib/libc10_cuda.so" -Wl,--as-needed
+    "${nvidia}/nccl/lib/libnccl.so.2")
+endfunction()
+
+add_executable(shoal-engine)
+target_link_libraries(shoal-engine PRIVATE release::shoal_engine_app)
+shoal_cuda(shoal-engine)
 
 add_custom_target(shoal ALL
-  COMMAND ${CMAKE_COMMAND} -E copy_if_different "${SHOAL_RELEASE_DIR}/shoal" "${PROJECT_BINARY_DIR}/shoal")
+  COMMAND ${CMAKE_COMMAND} -E copy_if_different "${SHOAL_RELEASE_DIR}/shoal" "${SHOAL_RELEASE_DIR}/shoal-prepare" "${PROJECT_BINARY_DIR}")

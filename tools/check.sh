@@ -29,7 +29,7 @@ say 'comments'
 python3 tools/check_comments.py
 
 say 'scripts'
-mapfile -t scripts < <(git ls-files '*.sh' .ci tests/testbed)
+mapfile -t scripts < <(git ls-files '*.sh' .ci tests/testbed ':!tests/testbed/softcuda/*'; git ls-files tests/testbed/softcuda/softcuda)
 shellcheck --external-sources "${scripts[@]}"
 
 mapfile -t units < <(python3 - "$build/compile_commands.json" ${deep:+deep} <<'PYTHON'

@@ -82,15 +82,15 @@ void check_set_up(const Job& job) {
 int run_engine_doctor(const std::vector<std::string>& arguments) {
   const std::optional<DoctorOptions> options = parse_doctor(arguments);
   if (!options) return 0;
-  const Job job = start_job(options->file, options->sets, Ranks::kAnyWhenAlone);
+  const Job job = start_job(options->file, options->sets, RankCheck::kAnyWhenAlone);
   check_set_up(job);
   Report report = facts_of(job);
   if (job.launched()) {
     ActivityBoard board;
     const ActivityBoard::Seat seat(board, "main");
-    comm::WorldOptions world_options = comm::world_options(job.config.comm);
-    world_options.board = &board;
-    const auto world = comm::World::join(job.me, job.environment, world_options);
+    comm::WorldOptions options_of_world = world_options(job);
+    options_of_world.board = &board;
+    const auto world = comm::World::join(job.me, job.environment, options_of_world);
     add_world_facts(report, *world);
     add_proof(report, *world, job.config);
     world->leave();

@@ -126,14 +126,13 @@ int run_train(const std::vector<std::string>& arguments) {
   command.option("--set", sets, "change one key of the config", {.shown = "KEY=VALUE"});
   if (!command.parse(arguments)) return 0;
   StopSignal signal;
-  const Job job = start_job(file, sets, Ranks::kForTraining);
+  const Job job = start_job(file, sets, RankCheck::kForTraining);
   keep_freed_memory();
   set_threads(job);
   const fs::path directory = fs::path(job.config.run.directory) / job.config.run.name;
   const std::unique_ptr<cluster::RunOwner> owner =
       job.speaks() ? own_run_directory(job, directory) : nullptr;
-  const auto world =
-      comm::World::join(job.me, job.environment, comm::world_options(job.config.comm));
+  const auto world = comm::World::join(job.me, job.environment, world_options(job));
   world->control().barrier("the run's directory");
   const int code = train_in(directory, job, *world,
                             {.stop = [&] { return signal.received().has_value(); },

@@ -72,7 +72,7 @@ int launch_verification(const VerifyWords& words,
                         int ranks,
                         const std::vector<std::string>& arguments) {
   const config::RunConfig config = verify::compared(config::load_or_throw(
-      {.file = words.file, .sets = sets_of(words), .world = config::World{ranks, ranks}}));
+      {.file = words.file, .sets = sets_of(words), .job = config::JobSize{ranks, ranks}}));
   plan::require_layout(config, ranks);
   plan::require_proven(config, ranks);
   cluster::LaunchRequest request{
@@ -226,8 +226,7 @@ int verify_here(const VerifyWords& words) {
     throw UsageError(format("--ranks is {}, but this job has {}: leave it out under a launcher",
                             *words.ranks, job.me.world_size));
   set_threads(job);
-  const auto world =
-      comm::World::join(job.me, job.environment, comm::world_options(job.config.comm));
+  const auto world = comm::World::join(job.me, job.environment, world_options(job));
   const verify::Agreement found =
       verify::compare_with_one_rank(job.config, *world, {.steps = words.steps});
   world->leave();

@@ -81,8 +81,7 @@ Samples samples_of(uint64_t seed, int step, int64_t first, int64_t count, at::De
 
 DataParallelResult check_data_parallel(comm::World& world, comm::Group& group, uint64_t seed) {
   const auto began = Clock::now();
-  const at::Device device(world.device() == at::kCUDA ? at::Device(at::kCUDA)
-                                                      : at::Device(at::kCPU));
+  const at::Device device = world.device();
   Network together(seed, device);
   Network alone(seed, device);
   const int64_t first = kBatch * group.rank() / group.size();

@@ -322,10 +322,12 @@ void print_finding(const HuntOptions& options,
 }  // namespace
 
 int hunt_as_rank(const std::string& directory) {
-  Job job = start_job(std::nullopt, {}, Ranks::kAnyWhenAlone);
+  Job job = start_job(std::nullopt, {}, RankCheck::kAnyWhenAlone);
   at::set_num_threads(1);
-  const auto world =
-      comm::World::join(job.me, job.environment, {.deadline = kDeadline, .reuse_groups = true});
+  comm::WorldOptions options = world_options(job);
+  options.deadline = kDeadline;
+  options.reuse_groups = true;
+  const auto world = comm::World::join(job.me, job.environment, options);
   std::optional<Reporter> reporter;
   if (job.me.rank == 0) reporter.emplace(report_file(directory));
   const Work work = work_in(directory);

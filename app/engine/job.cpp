@@ -1,6 +1,7 @@
 #include "app/engine/job.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <sstream>
 #include <thread>
 
@@ -11,29 +12,49 @@
 #include "shoal/core/log.h"
 #include "shoal/plan/composition.h"
 
+#include "app/edge.h"
 #include "app/engine/engine_facts.h"
 #include "app/host_facts.h"
 
 namespace shoal::app {
+namespace {
+
+[[noreturn]] void end_process(const PeerLost& lost) {
+  int code = 0;
+  try {
+    throw PeerLost(lost);
+  } catch (...) {
+    code = report_current_exception();
+  }
+  std::_Exit(code);
+}
+
+}  // namespace
 
 Job start_job(const std::optional<std::string>& file,
               const std::vector<std::string>& sets,
-              Ranks ranks) {
+              RankCheck check) {
   Job job;
   job.environment = cluster::Environment::of_this_process();
   job.me = cluster::detect_membership(job.environment);
-  const bool check_ranks = job.launched() || ranks != Ranks::kAnyWhenAlone;
+  const bool check_ranks = job.launched() || check != RankCheck::kAnyWhenAlone;
   job.config = config::load_or_throw(
       {.file = file,
        .sets = sets,
-       .world = check_ranks ? std::optional(config::World{job.me.world_size, job.me.local_size})
-                            : std::nullopt});
-  if (ranks == Ranks::kForTraining) plan::require_layout(job.config, job.me.world_size);
+       .job = check_ranks ? std::optional(config::JobSize{job.me.world_size, job.me.local_size})
+                          : std::nullopt});
+  if (check == RankCheck::kForTraining) plan::require_layout(job.config, job.me.world_size);
   log::configure({.level = job.config.log.level,
                   .rank = job.me.rank,
                   .world_size = job.me.world_size,
                   .all_ranks = job.config.log.all_ranks});
   return job;
+}
+
+comm::WorldOptions world_options(const Job& job) {
+  comm::WorldOptions options = comm::world_options(job.config);
+  options.on_lost = end_process;
+  return options;
 }
 
 std::vector<std::string> sets_in_layout(const std::string& layout) {

@@ -8,6 +8,7 @@
 
 #include "shoal/cluster/environment.h"
 #include "shoal/cluster/membership.h"
+#include "shoal/comm/world.h"
 #include "shoal/config/run_config.h"
 
 #include "app/report.h"
@@ -23,7 +24,7 @@ struct Job {
   [[nodiscard]] bool launched() const { return me.launcher != "none"; }
 };
 
-enum class Ranks {
+enum class RankCheck {
   kAsStarted,     // the config must fit the number of ranks
   kForTraining,   // and its layout must be trainable
   kAnyWhenAlone,  // without a launcher, a config for any number of ranks will do
@@ -32,11 +33,15 @@ enum class Ranks {
 // Reads environment and config and sets up the log. Throws UsageError for an invalid config.
 Job start_job(const std::optional<std::string>& file,
               const std::vector<std::string>& sets,
-              Ranks ranks = Ranks::kAsStarted);
+              RankCheck check = RankCheck::kAsStarted);
 
 // Turns "tp=2,pp=2" of --layout into values for --set: keys of section parallel. Throws UsageError
 // when a part is not KEY=VALUE.
 std::vector<std::string> sets_in_layout(const std::string& layout);
+
+// Returns the options with which this job's ranks join each other. When one is lost while this rank
+// waits for its device, the process ends with that error.
+comm::WorldOptions world_options(const Job& job);
 
 // Sets libtorch's threads to train.threads, or to this rank's share of the host's cores.
 void set_threads(const Job& job);

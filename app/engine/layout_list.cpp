@@ -23,7 +23,7 @@ int ranks_of(const Sets& sets) {
 std::vector<config::Problem> problems_of(const Sets& sets) {
   const int ranks = ranks_of(sets);
   const config::Loaded loaded =
-      config::load_text("", {.sets = sets, .world = config::World{ranks, ranks}});
+      config::load_text("", {.sets = sets, .job = config::JobSize{ranks, ranks}});
   return loaded.found.problems.empty() ? plan::why_not(loaded.config, ranks)
                                        : loaded.found.problems;
 }

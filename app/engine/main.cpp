@@ -9,6 +9,8 @@
 #include <iostream>
 #include <thread>
 
+#include <c10/util/Logging.h>
+
 #include "shoal/cluster/membership.h"
 #include "shoal/core/error.h"
 
@@ -59,6 +61,7 @@ void give_rank_zero_time(const std::exception_ptr& problem) {
 int main(int argc, char** argv) {
   // Libraries log errors that we report ourselves; a user's setting wins.
   ::setenv("TORCH_CPP_LOG_LEVEL", "FATAL", /*overwrite=*/0);
+  c10::initLogging();
   int code = 0;
   try {
     code = shoal::app::finish_output(shoal::app::run_command(kCommands, {argv + 1, argv + argc}));

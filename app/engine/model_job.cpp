@@ -43,9 +43,9 @@ void add_layout_choice(Arguments& command, LayoutChoice& choice) {
 ModelJob::ModelJob(const std::string& path, const LayoutChoice& choice)
     : job_(start_job(std::nullopt, sets_of(choice))) {
   set_threads(job_);
-  world_ = comm::World::join(job_.me, job_.environment, comm::world_options(job_.config.comm));
+  world_ = comm::World::join(job_.me, job_.environment, world_options(job_));
   ranks_ = std::make_unique<parallel::Ranks>(*world_, job_.config);
-  model_ = open_model(path, {job_.config, *ranks_});
+  model_ = open_model(path, job_.config, *ranks_);
 }
 
 void ModelJob::refuse_standard_input() const {

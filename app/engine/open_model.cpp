@@ -42,7 +42,7 @@ std::optional<std::vector<TokenId>> end_ids_in(const fs::path& file) {
 
 // The generation config has the end tokens, if it exists; otherwise the model's config.
 std::vector<TokenId> end_ids_of(const fs::path& directory) {
-  for (const char* name : {kGenerationConfig, checkpoint::kConfigJson}) {
+  for (const char* name : {kGenerationConfig, hugging_face::kConfigJson}) {
     if (!fs::exists(directory / name)) continue;
     if (auto ids = end_ids_in(directory / name)) return std::move(*ids);
   }
@@ -50,32 +50,36 @@ std::vector<TokenId> end_ids_of(const fs::path& directory) {
 }
 
 // Returns this rank's part of a model, before its weights are loaded.
-std::unique_ptr<parallel::ParallelModel> make_model(const config::ModelConfig& config,
-                                                    const LayoutPlace& place) {
-  config::RunConfig run = place.config;
-  run.model = config;
-  const int ranks = place.ranks.mesh().num_ranks();
-  run.train.batch = ranks;  // nothing is trained: all ranks get the same sequences
-  run.train.micro_batch = std::nullopt;
-  plan::require_layout(run, ranks);
+std::unique_ptr<parallel::ParallelModel> make_model(const config::ModelConfig& model,
+                                                    config::RunConfig config,
+                                                    const parallel::Ranks& ranks) {
+  config.model = model;
+  const int num_ranks = ranks.mesh().num_ranks();
+  config.train.batch = num_ranks;  // nothing is trained: all ranks get the same sequences
+  config.train.micro_batch = std::nullopt;
+  plan::require_layout(config, num_ranks);
   return std::make_unique<parallel::ParallelModel>(
-      run, place.ranks,
-      model::Materials{.device = place.ranks.device(), .gradients = false, .new_values = false});
+      config, ranks,
+      model::Materials{.device = ranks.device(), .gradients = false, .new_values = false});
 }
 
-OpenedModel open_hugging_face(const fs::path& directory, const LayoutPlace& place) {
+OpenedModel open_hugging_face(const fs::path& directory,
+                              const config::RunConfig& config,
+                              const parallel::Ranks& ranks) {
   OpenedModel opened{
       .path = directory,
-      .model = make_model(checkpoint::read_hugging_face_config(directory).config, place),
+      .model = make_model(hugging_face::read_config(directory).config, config, ranks),
       .end_ids = end_ids_of(directory)};
   checkpoint::load_hugging_face(directory, *opened.model);
   if (!tokenizer_files(directory).empty()) opened.tokenizer = directory;
   return opened;
 }
 
-OpenedModel open_checkpoint(const FoundCheckpoint& found, const LayoutPlace& place) {
+OpenedModel open_checkpoint(const FoundCheckpoint& found,
+                            const config::RunConfig& config,
+                            const parallel::Ranks& ranks) {
   const state::Checkpoint checkpoint(found.path);
-  OpenedModel opened{.path = found.path, .model = make_model(model_in(checkpoint), place)};
+  OpenedModel opened{.path = found.path, .model = make_model(model_in(checkpoint), config, ranks)};
   checkpoint::load_weights(checkpoint, *opened.model);
   if (!tokenizer_files(found.run).empty()) opened.tokenizer = found.run;
   return opened;
@@ -83,9 +87,11 @@ OpenedModel open_checkpoint(const FoundCheckpoint& found, const LayoutPlace& pla
 
 }  // namespace
 
-OpenedModel open_model(const fs::path& path, const LayoutPlace& place) {
-  if (is_hugging_face_directory(path)) return open_hugging_face(path, place);
-  if (const auto found = find_best_checkpoint(path)) return open_checkpoint(*found, place);
+OpenedModel open_model(const fs::path& path,
+                       const config::RunConfig& config,
+                       const parallel::Ranks& ranks) {
+  if (is_hugging_face_directory(path)) return open_hugging_face(path, config, ranks);
+  if (const auto found = find_best_checkpoint(path)) return open_checkpoint(*found, config, ranks);
   refuse_as_model(path);
 }
 

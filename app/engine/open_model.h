@@ -1,6 +1,6 @@
 // open_model.h -- opens the model at a path, ready to run.
 //
-//   const OpenedModel opened = open_model("gpt2", place);
+//   const OpenedModel opened = open_model("gpt2", config, ranks);
 //   opened.model->config().context
 //
 // A Hugging Face directory, a run's directory (its best checkpoint by validation loss, else its
@@ -28,16 +28,12 @@ struct OpenedModel {
   std::vector<data::TokenId> end_ids = {};                        // tokens that end a text
 };
 
-// A layout, and this rank's place in it.
-struct LayoutPlace {
-  const config::RunConfig& config;
-  const parallel::Ranks& ranks;
-};
-
 // Opens a model: each rank reads whole tensors, one at a time, and keeps its part. Throws
-// UsageError when the path is no model, or the model does not fit the layout; DataError when its
+// UsageError when the path is no model, or the model does not fit `config.parallel`; DataError when its
 // files are invalid. Collective.
-OpenedModel open_model(const std::filesystem::path& path, const LayoutPlace& place);
+OpenedModel open_model(const std::filesystem::path& path,
+                       const config::RunConfig& config,
+                       const parallel::Ranks& ranks);
 
 // Returns the chosen tokenizer, or the model's own. Throws UsageError when there is neither.
 std::shared_ptr<const data::Tokenizer> tokenizer_of(const OpenedModel& model,

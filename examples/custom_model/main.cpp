@@ -35,14 +35,11 @@ shoal::config::RunConfig small_llama() {
 }
 
 // Rows [begin, end) of a step, which count from different numbers, each with its targets.
-shoal::model::Pass counting(const shoal::parallel::ParallelModel& model,
-                            int64_t begin,
-                            int64_t end) {
+shoal::model::Pass counting(int64_t begin, int64_t end) {
   const at::Tensor start = at::arange(begin, end).unsqueeze(1);
   const at::Tensor numbers = (start + at::arange(kLength + 1)).remainder(kNumbers);
   shoal::model::Pass pass{.tokens = numbers.narrow(1, 0, kLength).contiguous(), .training = true};
   pass.targets = {.classes = numbers.narrow(1, 1, kLength).reshape({-1})};
-  model.place(pass);
   return pass;
 }
 
@@ -57,7 +54,7 @@ void learn(shoal::comm::World& world) {
   const auto begin = static_cast<int64_t>(even_part_begin(kRows, rank, size));
   const auto end = static_cast<int64_t>(even_part_begin(kRows, rank + 1, size));
   for (int step = 0; step <= 100; ++step) {
-    const model::Pass pass = counting(model, step + begin, step + end);
+    const model::Pass pass = counting(step + begin, step + end);
     const at::Tensor loss = model.forward_backward({&pass, 1}, {.lr = 1e-2});
     model.update();
     if (step % 50 == 0 && world.rank() == 0)

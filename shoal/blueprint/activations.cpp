@@ -83,7 +83,7 @@ UnitActivations block(const ModelConfig& model,
   found.forward = t.rows + t.gathered + (again ? t.hidden : 0);
   // Backward takes the most at the activation, whose gradient is there on both sides; or, with many tensor-parallel
   // ranks, in front of the MLP, where its input is gathered and the gradient is added up.
-  const int64_t at_activation = t.up + (gated ? 2 * t.hidden : 0) + (again ? 2 * t.hidden : 0);
+  const int64_t at_activation = t.up + (gated ? t.hidden : 0) + (again ? 2 * t.hidden : 0);
   const int64_t in_front = 2 * t.gathered + t.rows - (again ? 0 : t.hidden);
   found.backward = t.rows + std::max(at_activation, in_front);
   if (bytes.compute < bytes.wide)

@@ -94,7 +94,7 @@ UnitBlueprint block_of(const ModelConfig& model, int number, const TensorPlace& 
 UnitBlueprint head_of(const ModelConfig& model, bool embedding_beside, const TensorPlace& place) {
   const HeadLayers layers = head_layers(model, embedding_beside);
   return unit_of(UnitKind::kHead, "head",
-                 Weights(place).add(layers.norm).add(layers.scores).take());
+                 Weights(place).add(layers.norm).add(layers.logits).take());
 }
 
 }  // namespace
@@ -154,9 +154,9 @@ BlockLayers block_layers(const ModelConfig& model, int number) {
 }
 
 HeadLayers head_layers(const ModelConfig& model, bool embedding_beside) {
-  HeadLayers layers{.norm = norm(model, "head.norm"), .scores = {}};
-  if (!model.tied) layers.scores = vocabulary(model, "head.scores");
-  if (model.tied && !embedding_beside) layers.scores = vocabulary(model, kTokens);
+  HeadLayers layers{.norm = norm(model, "head.norm"), .logits = {}};
+  if (!model.tied) layers.logits = vocabulary(model, "head.logits");
+  if (model.tied && !embedding_beside) layers.logits = vocabulary(model, kTokens);
   return layers;
 }
 

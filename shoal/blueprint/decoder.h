@@ -39,7 +39,7 @@ struct BlockLayers {
 
 struct HeadLayers {
   NormSpec norm;
-  std::optional<EmbeddingSpec> scores;  // absent if the head shares an embedding's matrix
+  std::optional<EmbeddingSpec> logits;  // absent if the head shares an embedding's matrix
 };
 
 EmbeddingLayers embedding_layers(const config::ModelConfig& model);

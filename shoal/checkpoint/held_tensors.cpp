@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 
-#include "shoal/hugging_face/weight_source.h"
 #include "shoal/plan/holdings.h"
 
 namespace shoal::checkpoint {
@@ -33,15 +32,17 @@ std::vector<NamedTensor> small_tensors(const TrainingState& state) {
 // Returns the sharded tensors of some holdings: weights, and the optimizer's moments.
 std::vector<HeldTensor> divided_tensors(const TrainingState& state,
                                         const std::vector<Holding>& holdings) {
+  state.model.settle();  // a gather that is under way writes to masters that are the weights
   const std::vector<optim::UnitState> units = state.model.optimizer().unit_states();
   std::vector<HeldTensor> tensors;
   for (const Holding& holding : holdings) {
     const optim::UnitState& unit = units[holding.group];
     const std::string& name = holding.weight->name;
     tensors.push_back(held(state::name_in_checkpoint(name), unit.master, holding));
-    if (unit.mean.defined()) tensors.push_back(held("mean." + name, unit.mean, holding));
-    if (unit.mean_square.defined())
-      tensors.push_back(held("mean_square." + name, unit.mean_square, holding));
+    if (unit.first_moment.defined())
+      tensors.push_back(held("first_moment." + name, unit.first_moment, holding));
+    if (unit.second_moment.defined())
+      tensors.push_back(held("second_moment." + name, unit.second_moment, holding));
   }
   return tensors;
 }

@@ -20,7 +20,7 @@ using state::TensorDirectory;
 
 class Loading {
  public:
-  Loading(const fs::path& directory, const hugging_face::HuggingFaceModel& model)
+  Loading(const fs::path& directory, const hugging_face::DescribedModel& model)
       : path_(directory), files_(directory), model_(model) {}
 
   void load(const blueprint::WeightSpec& spec, const at::Tensor& weight) {
@@ -68,7 +68,7 @@ class Loading {
 
   fs::path path_;
   TensorDirectory files_;
-  const hugging_face::HuggingFaceModel& model_;
+  const hugging_face::DescribedModel& model_;
   std::set<std::string> used_;
 };
 
@@ -77,7 +77,7 @@ class Loading {
 // Whole tensors are read one at a time, in the type of their destination, and this rank keeps its
 // part of each.
 void load_hugging_face(const fs::path& directory, parallel::ParallelModel& model) {
-  const hugging_face::HuggingFaceModel described = read_hugging_face_config(directory);
+  const hugging_face::DescribedModel described = hugging_face::read_config(directory);
   Loading loading(directory, described);
   const config::ModelConfig& config = described.config;
   for (const blueprint::UnitBlueprint& unit :

@@ -9,9 +9,6 @@
 
 namespace shoal::checkpoint {
 
-using hugging_face::kConfigJson;
-using hugging_face::read_hugging_face_config;
-
 // Loads every weight of a model that was made from the directory's config, in the widest type that
 // is kept. Throws DataError when a tensor is missing, has another shape, or does not belong to the
 // model. Collective.

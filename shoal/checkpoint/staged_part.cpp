@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include <ATen/ATen.h>
+#include <c10/core/Event.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "shoal/checkpoint/tensor_bytes.h"
 #include "shoal/core/few_threads.h"
@@ -46,6 +48,14 @@ void make(const std::vector<Copy>& copies) {
   });
 }
 
+// Waits for the copies of a device's current stream.
+void wait_for(c10::Device device) {
+  if (device.is_cpu()) return;
+  c10::Event copied(device.type());
+  copied.record(c10::impl::VirtualGuardImpl(device.type()).getStream(device));
+  copied.synchronize();
+}
+
 }  // namespace
 
 void StagedPart::reserve(const std::vector<HeldTensor>& tensors) {
@@ -70,7 +80,7 @@ void StagedPart::take(const std::vector<HeldTensor>& tensors) {
     if (tensor.flat.is_cpu() && tensor.flat.is_contiguous())
       add_copies(bytes_of(tensor.flat), writable_bytes_of(room), copies);
     else
-      room.view(type).copy_(tensor.flat.reshape({tensor.flat.numel()}));
+      room.view(type).copy_(tensor.flat.reshape({tensor.flat.numel()}), /*non_blocking=*/true);
     const uint64_t element = tensor.flat.element_size();
     for (const BoxOfRange& box : tensor.boxes) {
       specs_.push_back({{tensor.name, disk_type(type), tensor.shape}, box.box});
@@ -79,6 +89,7 @@ void StagedPart::take(const std::vector<HeldTensor>& tensors) {
     begin += aligned(static_cast<uint64_t>(bytes));
   }
   make(copies);
+  if (!tensors.empty()) wait_for(tensors.front().flat.device());
 }
 
 std::span<const std::byte> StagedPart::bytes(size_t piece) const {

@@ -7,7 +7,6 @@
 #include "shoal/checkpoint/tensor_bytes.h"
 #include "shoal/core/error.h"
 #include "shoal/core/few_threads.h"
-#include "shoal/hugging_face/weight_source.h"
 #include "shoal/state/checkpoint_writer.h"
 
 namespace shoal::checkpoint {

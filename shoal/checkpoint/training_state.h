@@ -1,7 +1,7 @@
 // training_state.h -- everything that a resumed run needs to continue exactly.
 //
-// A checkpoint holds logical tensors by name: weights.NAME (fp32, or fp64), mean.NAME and
-// mean_square.NAME of the optimizer, and a few small ones; and values: the step, the place in the
+// A checkpoint holds logical tensors by name: weights.NAME (fp32, or fp64), first_moment.NAME and
+// second_moment.NAME of the optimizer, and a few small ones; and values: the step, the place in the
 // data.
 #pragma once
 

@@ -17,10 +17,10 @@ std::vector<BackendStatus> backend_table() {
           {Backend::kStrict, true, "gloo with the rules of nccl, to find faults"}};
 }
 
-Backend choose_backend(Backend wanted, const cluster::Membership& me) {
+Backend choose_backend(Backend wanted, const cluster::Membership& me, c10::DeviceType device) {
   if (wanted != Backend::kAuto) return wanted;
-  if (nccl_status().usable) return Backend::kNccl;
   if (me.world_size == 1) return Backend::kLocal;
+  if (device != c10::kCPU) return Backend::kNccl;
   const bool our_mpi =
       me.launcher == "openmpi" && mpi_status().usable && mpi_status().text.starts_with("Open MPI");
   return our_mpi ? Backend::kMpi : Backend::kGloo;

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <c10/core/DeviceType.h>
+
 #include "shoal/cluster/membership.h"
 #include "shoal/config/comm_config.h"
 
@@ -19,8 +21,10 @@ struct BackendStatus {
 // Returns one line per backend that a config can name.
 std::vector<BackendStatus> backend_table();
 
-// Returns the backend that `wanted` stands for. kAuto becomes nccl with a GPU, local for a process
-// that is alone, MPI if it launched this process and is the one of this build, and gloo otherwise.
-config::Backend choose_backend(config::Backend wanted, const cluster::Membership& me);
+// Returns the backend that `wanted` stands for. kAuto becomes local for a process that is alone, nccl
+// between GPUs, MPI if it launched this process and is the one of this build, and gloo otherwise.
+config::Backend choose_backend(config::Backend wanted,
+                               const cluster::Membership& me,
+                               c10::DeviceType device);
 
 }  // namespace shoal::comm

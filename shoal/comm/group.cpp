@@ -13,14 +13,6 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-int64_t bytes_of(const at::Tensor& tensor) { return static_cast<int64_t>(tensor.nbytes()); }
-
-int64_t bytes_of(const Tensors& tensors) {
-  return std::accumulate(
-      tensors.begin(), tensors.end(), int64_t{0},
-      [](int64_t sum, const at::Tensor& tensor) { return sum + bytes_of(tensor); });
-}
-
 void check_tensor(const at::Tensor& tensor, std::string_view what) {
   SHOAL_CHECK(tensor.defined(), "'{}' was given an undefined tensor", what);
   SHOAL_CHECK(tensor.is_contiguous(), "'{}' was given a tensor that is not contiguous", what);
@@ -83,6 +75,18 @@ Call announce(GroupState& state, Op op, std::string_view what, int64_t bytes, in
   return call;
 }
 
+bool says(const std::exception& error, std::string_view word) {
+  return std::string_view(error.what()).find(word) != std::string_view::npos;
+}
+
+// NCCL's errors have one type. What it calls invalid is a fault of ours, and memory is no better
+// after another start.
+ExitCode exit_code_of(const c10::DistError& error) {
+  if (says(error, "out of memory")) return ExitCode::kData;
+  if (says(error, "invalid usage") || says(error, "invalid argument")) return ExitCode::kBug;
+  return ExitCode::kRequeue;
+}
+
 // What it means that a call cannot be started. Only what the network said is a peer's; memory that is not there, and
 // tensors that a backend cannot take, would be no better after another start.
 [[noreturn]] void throw_not_started(const GroupState& state, const Call& call) {
@@ -95,11 +99,13 @@ Call announce(GroupState& state, Op op, std::string_view what, int64_t bytes, in
   } catch (const Error&) {
     throw;
   } catch (const c10::DistError& error) {
-    throw PeerLost(text(error));
+    throw Error(exit_code_of(error), text(error));
   } catch (const std::bad_alloc& error) {
     throw Error(ExitCode::kData, text(error));
+  } catch (const c10::OutOfMemoryError& error) {
+    throw Error(ExitCode::kData, text(error));
   } catch (const c10::Error& error) {
-    const bool memory = std::string_view(error.what()).find("allocate") != std::string_view::npos;
+    const bool memory = says(error, "allocate");
     throw Error(memory ? ExitCode::kData : ExitCode::kBug, text(error));
   } catch (const std::exception& error) {  // Gloo's and MPI's own
     throw PeerLost(text(error));

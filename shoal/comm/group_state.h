@@ -16,6 +16,8 @@
 
 namespace shoal::comm {
 
+class StreamWatch;
+
 struct GroupState {
   GroupState() = default;
   GroupState(const GroupState&) = delete;
@@ -24,8 +26,14 @@ struct GroupState {
   // Leaves the backend and its threads behind after a failure: destroying it would wait for the
   // peer that is gone, and hide the error until then. The process is about to end.
   ~GroupState() {
-    if (broken || std::uncaught_exceptions() > 0)
+    if (broken || std::uncaught_exceptions() > 0) {
       backend.release();  // NOLINT(bugprone-unused-return-value)
+    } else if (backend && !*job_is_broken) {
+      try {
+        backend->shutdown();
+      } catch (const std::exception&) {  // the next call of another group reports it
+      }
+    }
   }
 
   GroupSpec spec;
@@ -33,7 +41,8 @@ struct GroupState {
   std::string backend_name;
   Duration deadline{};
   int world_rank = 0;
-  bool on_streams = false;  // completion is ordered by device streams, not by blocking the host
+  // Follows calls whose completion is ordered by device streams; nullptr when waiting blocks the host.
+  std::shared_ptr<StreamWatch> stream_watch;
   CallListener* listener = nullptr;
   std::shared_ptr<RollCall> roll_call;
   uint64_t collectives = 0;  // number of collectives made so far
@@ -41,6 +50,8 @@ struct GroupState {
   // Set when a call of any group of this job has failed: nothing waits any more. Shared by all
   // groups.
   std::shared_ptr<std::atomic<bool>> job_is_broken = std::make_shared<std::atomic<bool>>(false);
+
+  [[nodiscard]] bool on_streams() const { return stream_watch != nullptr; }
 
   void fail() {
     broken = true;

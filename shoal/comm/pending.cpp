@@ -4,6 +4,8 @@
 
 #include "shoal/comm/flight.h"
 #include "shoal/comm/group.h"
+#include "shoal/comm/late_call.h"
+#include "shoal/comm/stream_watch.h"
 #include "shoal/core/activity.h"
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
@@ -11,37 +13,20 @@
 namespace shoal::comm {
 namespace {
 
-// "all_reduce 'gradients' on dp_shard (4 ranks)", "recv 'activations' from rank 5 on pp"
-std::string describe(const Call& call, const GroupSpec& group) {
-  if (call.op == Op::kSend || call.op == Op::kRecv) {
-    return format("{} '{}' {} rank {} on {}", op_name(call.op), call.what,
-                  call.op == Op::kSend ? "to" : "from", group.ranks[static_cast<size_t>(call.peer)],
-                  group.name);
-  }
-  return format("{} '{}' on {} ({} ranks)", op_name(call.op), call.what, group.name, group.size());
-}
-
-bool is_collective(const Call& call) { return call.op != Op::kSend && call.op != Op::kRecv; }
-
-Duration since(Clock::time_point began) {
-  return std::chrono::round<Duration>(Clock::now() - began);
-}
-
 // Waits for one Flight, and puts what goes wrong into words.
 class Watch {
  public:
   Watch(const Flight& flight, Duration deadline)
-      : call_(flight.call),
+      : call_(flight.call, *flight.state),
         state_(*flight.state),
         flight_began_(flight.began),
         deadline_(deadline) {}
 
   // For a work whose completion the host can see.
   void wait(c10d::Work& work) {
-    // Half-way through the deadline this rank signs the roll, so that whoever gives up first finds
-    // everybody on it who is here. A transfer cannot be waited for twice, and names its peer anyway.
+    // A transfer cannot be waited for twice.
     const Duration half = deadline_ / 2 - since(began_);
-    if (state_.roll_call && is_collective(call_) && half > Duration::zero()) {
+    if (call_.can_sign() && half > Duration::zero()) {
       try {
         work.wait(half);
         return;
@@ -50,7 +35,7 @@ class Watch {
       } catch (const std::exception& e) {
         if (work.isCompleted()) throw_broken(e);
       }
-      sign();
+      call_.sign();
     }
     try {
       work.wait(std::max(deadline_ - since(began_), Duration(1)));
@@ -65,7 +50,7 @@ class Watch {
   void poll(c10d::Work& work) {
     Duration pause(0);
     while (!work.isCompleted()) {
-      if (since(began_) >= deadline_ / 2) sign();
+      if (since(began_) >= deadline_ / 2) call_.sign();
       if (since(began_) >= deadline_) throw_late();
       std::this_thread::sleep_for(pause);
       pause = std::min(pause + Duration(1), Duration(20));
@@ -83,20 +68,10 @@ class Watch {
   }
 
  private:
-  void sign() {
-    if (signed_ || !state_.roll_call || !is_collective(call_)) return;
-    state_.roll_call->sign(state_.spec, call_);
-    signed_ = true;
-  }
-
   [[noreturn]] void throw_late() {
     const Duration waited = since(began_);
-    sign();
     state_.fail();
-    const std::string missing =
-        signed_ ? "; " + state_.roll_call->missing(state_.spec, call_) : std::string();
-    throw PeerLost(format("rank {}: {} in {}{}", state_.world_rank, format_duration(waited),
-                          describe(call_, state_.spec), missing));
+    throw call_.lost(waited);
   }
 
   // The call itself is wrong, and would be after another start.
@@ -110,15 +85,14 @@ class Watch {
     if (since(began_) >= deadline_ || since(flight_began_) >= state_.deadline) throw_late();
     state_.fail();
     throw PeerLost(format("rank {}: a peer is gone in {}: {}", state_.world_rank,
-                          describe(call_, state_.spec), first_line(reason)));
+                          describe(call_.call(), state_.spec), first_line(reason)));
   }
 
-  const Call& call_;
+  LateCall call_;
   GroupState& state_;
   Clock::time_point flight_began_;
   Duration deadline_;
   Clock::time_point began_ = Clock::now();
-  bool signed_ = false;
 };
 
 }  // namespace
@@ -164,13 +138,14 @@ void Pending::refuse_to_wait() {
 void Pending::wait() {
   if (!flight_) return;
   refuse_to_wait();
-  if (!flight_->state->on_streams) {
+  if (!flight_->state->on_streams()) {
     wait_host();
     return;
   }
   const std::unique_ptr<Flight> flight = std::move(flight_);
   Watch watch(*flight, flight->state->deadline);
   for (const auto& work : flight->works) watch.order(*work);
+  flight->state->stream_watch->follow(LateCall(flight->call, *flight->state));
 }
 
 void Pending::wait_host() {
@@ -187,7 +162,7 @@ void Pending::wait_host(Duration deadline) {
                        state.spec.name);
   Watch watch(*flight, deadline);
   for (const auto& work : flight->works) {
-    if (state.on_streams) {
+    if (state.on_streams()) {
       watch.poll(*work);
     } else {
       watch.wait(*work);

@@ -7,8 +7,10 @@
 namespace shoal::comm {
 namespace {
 
-// Also for a store whose rank 0 is the one that is gone.
-constexpr Duration kMoment = std::chrono::seconds(2);
+// Who is here has signed long before: nobody is waited for who has not.
+constexpr Duration kForOthers = std::chrono::milliseconds(200);
+// For an answer of the store, whose rank 0 may be the one that is gone.
+constexpr Duration kMoment = std::chrono::milliseconds(500);
 
 std::string text_of(const cluster::StoreTimeout& timeout) {
   std::string ranks;
@@ -47,7 +49,7 @@ class StoreRollCall final : public RollCall {
     std::vector<std::string> keys;
     for (const int rank : group.ranks) keys.push_back(key(group, call, rank));
     try {
-      store_->wait(keys, kMoment, kMoment);
+      store_->wait(keys, kForOthers, kMoment);
       return "every rank arrived, so the network between them is slow or broken";
     } catch (const cluster::StoreTimeout& timeout) {
       return text_of(timeout);

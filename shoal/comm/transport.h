@@ -25,11 +25,12 @@ class Transport {
   virtual ~Transport() = default;
 
   [[nodiscard]] virtual std::string name() const = 0;
-  [[nodiscard]] virtual at::DeviceType device() const { return at::kCPU; }
+  // Whether completion is ordered by streams of the rank's device, not by blocking the host.
+  [[nodiscard]] virtual bool on_streams() const { return false; }
 
   // Makes a group. Every rank of the job calls it at the same point, each with the group it belongs
-  // to; these groups partition the job. `color` numbers them. Groups of one rank never get here:
-  // they are local.
+  // to; these groups partition the job. `color` numbers them. Groups of one rank are
+  // local: stay_out().
   virtual c10::intrusive_ptr<c10d::Backend> make_group(const GroupSpec& group, int color) = 0;
 
   // Makes the same group without what comm/ adds to the library underneath: for measuring the
@@ -37,6 +38,10 @@ class Transport {
   virtual c10::intrusive_ptr<c10d::Backend> make_bare_group(const GroupSpec& group, int color) {
     return make_group(group, color);
   }
+
+  // Called instead of make_group() by a rank that is alone in its group, while others make theirs:
+  // NCCL splits a communicator with all of its ranks.
+  virtual void stay_out() {}
 
   // Called when all groups have been made (until make_group is called again): new connections may
   // be refused.

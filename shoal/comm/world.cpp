@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include <ATen/ops/zeros.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "shoal/cluster/address.h"
 #include "shoal/cluster/rendezvous.h"
@@ -15,8 +16,10 @@
 #include "shoal/comm/local/local.h"
 #include "shoal/comm/mpi/mpi.h"
 #include "shoal/comm/nccl/nccl.h"
+#include "shoal/comm/rank_device.h"
 #include "shoal/comm/record/record.h"
 #include "shoal/comm/roll_call.h"
+#include "shoal/comm/stream_watch.h"
 #include "shoal/comm/strict/strict.h"
 #include "shoal/comm/transport.h"
 #include "shoal/core/error.h"
@@ -44,28 +47,33 @@ c10::intrusive_ptr<c10d::Backend> connect_group(Transport& transport,
   } catch (const Error&) {
     throw;
   } catch (const std::exception& e) {
-    throw PeerLost(format("rank {}: group {} of {} ranks cannot be connected through {}: {}",
-                          group.ranks[static_cast<size_t>(group.rank)], group.name, group.size(),
-                          transport.name(), first_line(e)));
+    const bool shared = std::string_view(e.what()).find("Duplicate GPU") != std::string_view::npos;
+    throw Error(shared ? ExitCode::kUsage : ExitCode::kRequeue,
+                format("rank {}: group {} of {} ranks cannot be connected through {}: {}",
+                       group.ranks[static_cast<size_t>(group.rank)], group.name, group.size(),
+                       transport.name(), first_line(e)));
   }
 }
 
 }  // namespace
 
-WorldOptions world_options(const config::CommConfig& config) {
-  return {.backend = config.backend,
-          .deadline = config.deadline,
-          .rendezvous = config.rendezvous,
-          .interface = config.interface};
+WorldOptions world_options(const config::RunConfig& config) {
+  return {.backend = config.comm.backend,
+          .deadline = config.comm.deadline,
+          .rendezvous = config.comm.rendezvous,
+          .interface = config.comm.interface,
+          .device = config.train.device};
 }
 
 class World::Parts {
  public:
   cluster::Membership me;
   WorldOptions options;
+  c10::Device device = c10::Device(c10::kCPU);
   std::map<std::string, int> made;  // groups, by name
   std::shared_ptr<std::atomic<bool>> broken = std::make_shared<std::atomic<bool>>(false);
   std::shared_ptr<RollCall> roll_call;  // one of all groups: their calls run out together
+  std::shared_ptr<StreamWatch> stream_watch;
   std::map<std::vector<int>, Group> reusable;
   std::optional<cluster::Rendezvous> meeting;
   std::unique_ptr<Transport> data;               // nullptr: every group has one rank
@@ -103,8 +111,17 @@ class World::Parts {
     data = make_nccl_transport({.store = meeting->store(),
                                 .rank = me.rank,
                                 .world_size = me.world_size,
-                                .local_rank = me.local_rank,
+                                .device = device,
                                 .deadline = options.deadline});
+    stream_watch = std::make_shared<StreamWatch>(device, options.deadline, on_lost());
+  }
+
+  [[nodiscard]] StreamWatch::OnLost on_lost() const {
+    return [broken = broken, told = options.on_lost](const PeerLost& lost) {
+      *broken = true;
+      if (!told) throw PeerLost(lost);  // from a thread: terminates the process
+      told(lost);
+    };
   }
 
   // Every rank counts every group, also one it is alone in: so that all know a new group by the same
@@ -134,12 +151,13 @@ class World::Parts {
     state->listener = options.listener;
     state->job_is_broken = broken;
     if (ranks.size() == 1 || transport == nullptr) {
+      if (transport != nullptr) transport->stay_out();
       state->backend = make_local_backend();
       state->backend_name = "local";
     } else {
       state->backend = connect_group(*transport, state->spec, /*bare=*/false);
       state->backend_name = transport->name();
-      state->on_streams = transport->device() == at::kCUDA;
+      if (transport->on_streams()) state->stream_watch = stream_watch;
     }
     if (meeting && !roll_call) roll_call = make_roll_call(meeting->store());
     state->roll_call = roll_call;
@@ -177,7 +195,10 @@ std::unique_ptr<World> World::join(const cluster::Membership& me,
   auto parts = std::make_unique<Parts>();
   parts->me = me;
   parts->options = options;
-  parts->connect(choose_backend(options.backend, me), environment);
+  parts->device = rank_device(options.device, options.backend, me, environment);
+  // Each thread has a current device; those of autograd follow their tensors.
+  c10::impl::VirtualGuardImpl(parts->device.type()).setDevice(parts->device);
+  parts->connect(choose_backend(options.backend, me, parts->device.type()), environment);
   parts->make_control();
   std::unique_ptr<World> world(new World(std::move(parts)));
   world->control().barrier("every rank is connected");
@@ -202,9 +223,9 @@ const cluster::Membership& World::membership() const { return parts_->me; }
 
 std::string World::backend() const { return parts_->data ? parts_->data->name() : "local"; }
 
-c10::DeviceType World::device() const {
-  return parts_->data ? parts_->data->device() : c10::DeviceType::CPU;
-}
+c10::Device World::device() const { return parts_->device; }
+
+std::string World::device_name() const { return device().is_cpu() ? "" : gpu_name(device()); }
 
 std::string World::address() const { return parts_->meeting ? parts_->meeting->address() : ""; }
 
@@ -218,7 +239,10 @@ Group World::group(const std::string& name, const std::vector<int>& ranks) {
 
 c10::intrusive_ptr<c10d::Backend> World::bare_group(const std::string& name,
                                                     const std::vector<int>& ranks) {
-  if (ranks.size() == 1 || !parts_->data) return make_local_backend();
+  if (ranks.size() == 1 || !parts_->data) {
+    if (parts_->data) parts_->data->stay_out();
+    return make_local_backend();
+  }
   return connect_group(*parts_->data, parts_->spec_of(name, ranks), /*bare=*/true);
 }
 
@@ -256,6 +280,7 @@ void World::leave() {
   parts_->reusable.clear();
   parts_->roll_call.reset();  // it has the store
   parts_->control.reset();
+  parts_->stream_watch.reset();
   parts_->data.reset();
   parts_->control_transport.reset();
   if (parts_->meeting) parts_->meeting->leave(kGoodbye);

@@ -9,11 +9,13 @@
 // take the store away from them. One World per process; used by one thread at a time.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include <c10/core/Device.h>
 #include <c10/util/intrusive_ptr.h>
 
 #include "shoal/cluster/environment.h"
@@ -21,8 +23,9 @@
 #include "shoal/comm/call.h"
 #include "shoal/comm/control.h"
 #include "shoal/comm/group.h"
-#include "shoal/config/comm_config.h"
+#include "shoal/config/run_config.h"
 #include "shoal/core/activity.h"
+#include "shoal/core/error.h"
 
 namespace c10d {
 class Backend;
@@ -35,15 +38,20 @@ struct WorldOptions {
   Duration deadline = std::chrono::minutes(10);   // deadline of a collective
   Duration rendezvous = std::chrono::minutes(5);  // time for all ranks to arrive
   std::optional<std::string> interface;  // name or address; absent: the one that reaches rank 0
-  CallListener* listener = nullptr;      // outlives the world
-  ActivityBoard* board = nullptr;        // outlives the world
+  config::DeviceKind device = config::DeviceKind::kAuto;
+  // Called on a thread of its own when a call on a device's streams has passed its deadline: other
+  // threads may wait for that device for ever, so that it has to end the process. Without it the
+  // process is terminated.
+  std::function<void(const PeerLost&)> on_lost = nullptr;
+  CallListener* listener = nullptr;  // outlives the world
+  ActivityBoard* board = nullptr;    // outlives the world
   // Whether groups of the same ranks are reused: for callers that go through many layouts in turn.
   bool reuse_groups = false;
   int control_block = Control::kBlock;
 };
 
 // Returns the options of a config; the rest stays at its default.
-WorldOptions world_options(const config::CommConfig& config);
+WorldOptions world_options(const config::RunConfig& config);
 
 class World {
  public:
@@ -63,7 +71,10 @@ class World {
   [[nodiscard]] const cluster::Membership& membership() const;
   // "gloo", "nccl", "mpi", "local", "strict" or "record".
   [[nodiscard]] std::string backend() const;
-  [[nodiscard]] c10::DeviceType device() const;      // of the tensors that groups communicate
+  // The device that this rank computes on, and whose tensors groups communicate.
+  [[nodiscard]] c10::Device device() const;
+  // What its driver calls it; empty for a CPU.
+  [[nodiscard]] std::string device_name() const;
   [[nodiscard]] std::string address() const;         // this rank listens on; empty when it does not
   [[nodiscard]] std::string store_endpoint() const;  // of rank 0's store; empty without one
 

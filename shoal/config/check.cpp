@@ -143,18 +143,18 @@ void check_kept_steps(const TrainConfig& train, std::vector<Problem>& found) {
 
 }  // namespace
 
-std::vector<Problem> check(const RunConfig& config, const World& world) {
+std::vector<Problem> check(const RunConfig& config, const JobSize& job) {
   std::vector<Problem> found;
   const ParallelConfig& parallel = config.parallel;
   if (parallel.dp_shard) {
-    check_given_shard(parallel, world.ranks, found);
+    check_given_shard(parallel, job.ranks, found);
   } else {
-    check_automatic_shard(parallel, world.ranks, found);
+    check_automatic_shard(parallel, job.ranks, found);
   }
-  if (world.ranks_per_node) {
-    check_tensor_ranks(parallel, std::min(*world.ranks_per_node, world.ranks), found);
+  if (job.ranks_per_node) {
+    check_tensor_ranks(parallel, std::min(*job.ranks_per_node, job.ranks), found);
   }
-  check_backend(config.comm, world.ranks, found);
+  check_backend(config.comm, job.ranks, found);
   check_heads(config.model, found);
   check_tensor_split(config, found);
   check_weights(config.data, found);
@@ -162,10 +162,10 @@ std::vector<Problem> check(const RunConfig& config, const World& world) {
   return found;
 }
 
-RunConfig resolve(RunConfig config, const World& world) {
+RunConfig resolve(RunConfig config, const JobSize& job) {
   const int64_t beside = ranks_beside_shard(config.parallel);
-  SHOAL_CHECK(world.ranks % beside == 0, "{} ranks, {} beside dp_shard", world.ranks, beside);
-  if (!config.parallel.dp_shard) config.parallel.dp_shard = static_cast<int>(world.ranks / beside);
+  SHOAL_CHECK(job.ranks % beside == 0, "{} ranks, {} beside dp_shard", job.ranks, beside);
+  if (!config.parallel.dp_shard) config.parallel.dp_shard = static_cast<int>(job.ranks / beside);
   return config;
 }
 

@@ -12,15 +12,15 @@
 namespace shoal::config {
 
 // The ranks with which a run is started.
-struct World {
+struct JobSize {
   int ranks = 1;
   std::optional<int> ranks_per_node = std::nullopt;  // if unknown, not checked
 };
 
 // Returns every disagreement, with the arithmetic. Places are left empty: load.h fills them in.
-std::vector<Problem> check(const RunConfig& config, const World& world);
+std::vector<Problem> check(const RunConfig& config, const JobSize& job);
 
-// Returns the config with `auto` replaced by its value in this world; check() must have passed.
-RunConfig resolve(RunConfig config, const World& world);
+// Returns the config with `auto` replaced by its value in this job; check() must have passed.
+RunConfig resolve(RunConfig config, const JobSize& job);
 
 }  // namespace shoal::config

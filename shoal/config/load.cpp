@@ -37,9 +37,9 @@ void add_disagreements(std::vector<Problem> disagreements, Findings& found) {
 
 std::string title_of(const Request& request) {
   const std::string name = request.file ? request.file->string() : "the config";
-  if (!request.world) return name + " cannot be used";
-  return format("{} cannot run on {} rank{}", name, request.world->ranks,
-                request.world->ranks == 1 ? "" : "s");
+  if (!request.job) return name + " cannot be used";
+  return format("{} cannot run on {} rank{}", name, request.job->ranks,
+                request.job->ranks == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -51,9 +51,8 @@ Loaded load_text(std::string_view text, const Request& request) {
   read_yaml(table, text, request.file.value_or("(no file)").string(), found);
   for (const std::string& assignment : request.sets) read_set(table, assignment, found);
   keep_only_version_problems(found.problems);
-  if (request.world) add_disagreements(check(loaded.config, *request.world), found);
-  if (request.world && found.problems.empty())
-    loaded.config = resolve(loaded.config, *request.world);
+  if (request.job) add_disagreements(check(loaded.config, *request.job), found);
+  if (request.job && found.problems.empty()) loaded.config = resolve(loaded.config, *request.job);
   return loaded;
 }
 

@@ -26,7 +26,7 @@ struct Request {
   std::optional<std::filesystem::path> file = std::nullopt;  // absent: defaults and --set only
   std::vector<std::string> sets{};                           // "key=value"
   // If given, the config is also checked against these ranks, and `auto` is resolved.
-  std::optional<World> world = std::nullopt;
+  std::optional<JobSize> job = std::nullopt;
 };
 
 struct Loaded {

@@ -39,6 +39,11 @@ class Random {
   // Returns a standard normal number, by Box-Muller on the two halves of a block.
   [[nodiscard]] float normal(uint64_t index) const;
 
+  // Return the key, and the upper half of the counter, with which Philox computes these numbers: for
+  // devices that compute them themselves.
+  [[nodiscard]] const std::array<uint32_t, 2>& key() const { return key_; }
+  [[nodiscard]] const std::array<uint32_t, 2>& counter_high() const { return counter_high_; }
+
   void fill_uniform(std::span<float> out, uint64_t first) const;
   void fill_normal(std::span<float> out, uint64_t first) const;
 

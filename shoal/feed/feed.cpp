@@ -8,16 +8,10 @@
 
 #include "shoal/core/error.h"
 #include "shoal/core/even_parts.h"
+#include "shoal/model/functions/sent_to_device.h"
 
 namespace shoal::feed {
 namespace {
-
-std::shared_ptr<std::byte[]> allocate_pinned(size_t bytes) {
-  const at::Tensor memory =
-      at::empty({static_cast<int64_t>(bytes)}, at::TensorOptions(at::kByte).pinned_memory(true));
-  // Lives as long as somebody holds the tensor.
-  return {static_cast<std::byte*>(memory.data_ptr()), [memory](std::byte*) {}};
-}
 
 at::Tensor as_tensor(std::span<const std::byte> bytes, at::IntArrayRef sizes, at::ScalarType type) {
   return at::from_blob(const_cast<std::byte*>(bytes.data()), sizes, at::TensorOptions(type));
@@ -71,7 +65,6 @@ Feed::Feed(std::shared_ptr<const data::SampleStream> stream,
       slice_begin_(even_part_begin(loading.global_batch,
                                    static_cast<uint64_t>(loading.rank),
                                    static_cast<uint64_t>(loading.world_size))) {
-  if (!options_.device.is_cpu()) loading.allocate = allocate_pinned;
   if (options_.peers && options_.peers->size() > 1) message_ = std::make_unique<Message>();
   if (!message_ || options_.peers->rank() == 0)
     loader_ = std::make_unique<data::Loader>(std::move(stream), loading);
@@ -81,11 +74,9 @@ Feed::~Feed() = default;
 
 TokenBatch Feed::next() {
   TokenBatch batch = message_ ? receive() : read_here();
-  if (!options_.device.is_cpu()) {
-    // Blocking: the memory is filled again after the next call, and the device may be steps behind.
-    batch.tokens = batch.tokens.to(options_.device);
-    if (batch.loss_mask.defined()) batch.loss_mask = batch.loss_mask.to(options_.device);
-  }
+  batch.tokens = model::sent_to_device(batch.tokens, options_.device);
+  if (batch.loss_mask.defined())
+    batch.loss_mask = model::sent_to_device(batch.loss_mask, options_.device);
   batch.first_row = batch.first_sample + slice_begin_;
   next_sample_ = batch.first_sample + global_batch_;
   return batch;

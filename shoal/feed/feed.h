@@ -1,4 +1,4 @@
-// feed.h -- batches as tensors, on every rank that needs them.
+// feed.h -- batches as tensors, on every rank that needs them; micro_batches.h makes passes of them.
 //
 //   Feed feed(stream, loading, {.device = device, .peers = tensor_parallel});
 //   const TokenBatch batch = feed.next();
@@ -39,7 +39,7 @@ struct TokenBatch {
 class Feed {
  public:
   // `loading` is the same on all peers; its rank and world size are those of their slice of the
-  // data. Memory for batches is pinned when the device is not the CPU.
+  // data.
   Feed(std::shared_ptr<const data::SampleStream> stream,
        data::LoaderOptions loading,
        const FeedOptions& options);

@@ -5,7 +5,7 @@
 namespace shoal::feed {
 namespace {
 
-// The documents of rows [first, first + count), each of `tokens` tokens.
+// Returns the lengths of the documents of rows [first, first + count), each of `tokens` tokens.
 std::vector<uint32_t> lengths_of_rows(const std::vector<uint32_t>& lengths,
                                       int64_t tokens,
                                       int64_t first,
@@ -31,7 +31,7 @@ model::Pass pass_over(const TokenBatch& batch,
                    .first_row = batch.first_row + static_cast<uint64_t>(first),
                    .targets = model::Targets{.classes = ids.narrow(1, 1, length).reshape({-1})}};
   if (batch.loss_mask.defined())
-    pass.targets->counted = batch.loss_mask.narrow(0, first, count).reshape({-1});
+    pass.targets->loss_mask = batch.loss_mask.narrow(0, first, count).reshape({-1});
   if (separate_documents)
     pass.documents = model::Documents::of_lengths(
         lengths_of_rows(batch.document_lengths, length, first, count), length);

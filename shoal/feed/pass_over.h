@@ -8,8 +8,8 @@
 
 namespace shoal::feed {
 
-// Rows [first, first + count), with their targets, whose loss is the plain sum. With `separate_documents` tokens see
-// their own document alone. The model adds positions: ParallelModel::place().
+// Returns rows [first, first + count) with their targets, whose loss is the plain sum. With
+// `separate_documents` tokens attend to their own document alone.
 model::Pass pass_over(const TokenBatch& batch,
                       int64_t first,
                       int64_t count,

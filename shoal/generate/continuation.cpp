@@ -23,7 +23,6 @@ at::Tensor Continuation::append(std::span<const data::TokenId> tokens) {
               cache_.length + count, cache_.capacity);
   const at::NoGradGuard no_grad;
   model::Pass pass{.tokens = row_of(tokens, model_), .first_logit = count - 1, .cache = &cache_};
-  model_.place(pass, cache_.length);
   const at::Tensor logits = model_.forward(pass);
   cache_.length += count;
   return logits.view({-1});

@@ -42,7 +42,6 @@ bool DataEvaluation::next(DataLoss& loss) {
   // The last batch continues into the second epoch: those rows are left out.
   const auto rows = static_cast<int64_t>(std::min(options_.batch, samples_ - first));
   model::Pass pass = feed::pass_over(batch, 0, rows, options_.separate_documents);
-  model_.place(pass);
   loss.sum += model_.forward(pass).item<double>();
   loss.targets += static_cast<uint64_t>(model::num_targets(pass));
   loss.samples += static_cast<uint64_t>(rows);

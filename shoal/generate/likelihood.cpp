@@ -70,7 +70,6 @@ std::vector<Likelihood> likelihoods(parallel::ParallelModel& model,
   int64_t first = rows.front().first;
   for (const Row& row : rows) first = std::min(first, row.first);
   model::Pass pass{.tokens = batch_of(rows), .first_logit = first};
-  model.place(pass);
   const at::Tensor all = model.forward(pass);
   std::vector<Likelihood> found;
   for (size_t i = 0; i < rows.size(); ++i) {

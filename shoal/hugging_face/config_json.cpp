@@ -223,23 +223,23 @@ void add_llama_like(const ModelConfig& config, Family family, ObjectText& root) 
 
 }  // namespace
 
-HuggingFaceModel read_config_json(std::string_view json, const std::string& name) {
+DescribedModel read_config_json(std::string_view json, const std::string& name) {
   return json::named(name, [&] {
     const json::Document document(json);
     const json::Fields root(document.root(), "config");
     const Family family = family_named(root.text("model_type"));
     ModelConfig config = family == Family::kGpt2 ? gpt2_from(root) : llama_like_from(root, family);
     refuse_impossible(config);
-    return HuggingFaceModel{family, config};
+    return DescribedModel{family, config};
   });
 }
 
-HuggingFaceModel read_hugging_face_config(const std::filesystem::path& directory) {
+DescribedModel read_config(const std::filesystem::path& directory) {
   const std::filesystem::path path = directory / kConfigJson;
   return read_config_json(read_file(path, kMaxConfigBytes), path.string());
 }
 
-std::string write_config_json(const HuggingFaceModel& model, std::string_view dtype) {
+std::string write_config_json(const DescribedModel& model, std::string_view dtype) {
   const FamilyNames& names = kFamilies[static_cast<size_t>(model.family)];
   const ModelConfig& config = model.config;
   ObjectText root;

@@ -11,7 +11,7 @@
 
 namespace shoal::hugging_face {
 
-struct HuggingFaceModel {
+struct DescribedModel {
   Family family;
   config::ModelConfig config;  // complete: `auto` remains only where it makes no difference
 };
@@ -20,13 +20,13 @@ constexpr const char* kConfigJson = "config.json";
 
 // Parses a config.json. Throws a DataError that begins with `name` for invalid JSON, an unknown
 // family, or a setting that shoal's decoder does not support (it is never ignored).
-HuggingFaceModel read_config_json(std::string_view json, const std::string& name);
+DescribedModel read_config_json(std::string_view json, const std::string& name);
 
 // Reads the config.json of a directory.
-HuggingFaceModel read_hugging_face_config(const std::filesystem::path& directory);
+DescribedModel read_config(const std::filesystem::path& directory);
 
 // Returns the text of a config.json. `dtype` is that of the tensors beside it: "float32",
 // "bfloat16", ...
-std::string write_config_json(const HuggingFaceModel& model, std::string_view dtype);
+std::string write_config_json(const DescribedModel& model, std::string_view dtype);
 
 }  // namespace shoal::hugging_face

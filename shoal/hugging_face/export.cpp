@@ -146,12 +146,12 @@ void remove_stale(const fs::path& directory, const state::ShardPlan& plan) {
 
 }  // namespace
 
-void export_hugging_face(const WeightSource& source,
-                         const config::ModelConfig& config,
-                         const std::vector<state::TensorSpec>& specs,
-                         const fs::path& directory,
-                         const ExportOptions& options,
-                         state::Progress& progress) {
+void export_model(const WeightSource& source,
+                  const config::ModelConfig& config,
+                  const std::vector<state::TensorSpec>& specs,
+                  const fs::path& directory,
+                  const ExportOptions& options,
+                  state::Progress& progress) {
   const Family family = family_of(config);
   ExportedByName tensors = exported(specs, family, config);
   if (family == Family::kGpt2 && config.bias == config::BiasOn::kNone) add_zero_biases(tensors);

@@ -1,6 +1,6 @@
 // export.h -- exports a model as a Hugging Face directory, without holding it in memory.
 //
-//   export_hugging_face(CheckpointWeights(checkpoint, specs), config, specs, "small-hf",
+//   export_model(CheckpointWeights(checkpoint, specs), config, specs, "small-hf",
 //                       {.dtype = DType::kBf16}, progress);
 #pragma once
 
@@ -25,11 +25,11 @@ struct ExportOptions {
 //
 // It takes some 20 MB; for GPT-2, whose matrices are transposed, up to 256 MiB. A larger matrix is
 // read several times, a range of columns each.
-void export_hugging_face(const WeightSource& source,
-                         const config::ModelConfig& config,
-                         const std::vector<state::TensorSpec>& specs,
-                         const std::filesystem::path& directory,
-                         const ExportOptions& options,
-                         state::Progress& progress);
+void export_model(const WeightSource& source,
+                  const config::ModelConfig& config,
+                  const std::vector<state::TensorSpec>& specs,
+                  const std::filesystem::path& directory,
+                  const ExportOptions& options,
+                  state::Progress& progress);
 
 }  // namespace shoal::hugging_face

@@ -49,7 +49,7 @@ constexpr Pair kGpt2[] = {
     {"mlp.up", "mlp.c_fc"},
     {"mlp.down", "mlp.c_proj"},
     {"head.norm", "transformer.ln_f"},
-    {"head.scores", "lm_head"},
+    {"head.logits", "lm_head"},
 };
 
 constexpr Pair kLlama[] = {
@@ -61,7 +61,7 @@ constexpr Pair kLlama[] = {
     {"mlp_norm", "post_attention_layernorm"},
     {"mlp.down", "mlp.down_proj"},
     {"head.norm", "model.norm"},
-    {"head.scores", "lm_head"},
+    {"head.logits", "lm_head"},
 };
 
 // Norms stand behind attention and MLP.

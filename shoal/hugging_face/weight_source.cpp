@@ -104,9 +104,9 @@ void CheckpointWeights::read(const state::TensorSpec& weight,
   state::to_fp32(type, bytes, out);
 }
 
-HuggingFaceWeights::HuggingFaceWeights(const std::filesystem::path& directory,
-                                       const HuggingFaceModel& model,
-                                       const std::vector<state::TensorSpec>& weights)
+DirectoryWeights::DirectoryWeights(const std::filesystem::path& directory,
+                                   const DescribedModel& model,
+                                   const std::vector<state::TensorSpec>& weights)
     : files_(directory) {
   std::set<std::string> used;
   for (const state::TensorSpec& weight : weights) {
@@ -117,7 +117,7 @@ HuggingFaceWeights::HuggingFaceWeights(const std::filesystem::path& directory,
       const state::TensorDirectory::Found found = files_.require(name);
       Shape shape = weight.shape;
       if (foreign.parts.size() > 1) shape[0] = part.rows;
-      parts_of_[weight.name].push_back({row, shape[0], foreign.transposed, found});
+      rows_of_[weight.name].push_back({row, shape[0], foreign.transposed, found});
       row += shape[0];
       if (foreign.transposed) std::reverse(shape.begin(), shape.end());
       require_numbers(directory.string(), *found.info);
@@ -134,12 +134,12 @@ HuggingFaceWeights::HuggingFaceWeights(const std::filesystem::path& directory,
   }
 }
 
-void HuggingFaceWeights::read(const state::TensorSpec& weight,
-                              const Box& box,
-                              std::span<float> out) const {
+void DirectoryWeights::read(const state::TensorSpec& weight,
+                            const Box& box,
+                            std::span<float> out) const {
   const Matrix wanted = matrix_of(box);
   const auto columns = static_cast<size_t>(wanted.columns);
-  for (const Part& part : parts_of_.at(weight.name)) {
+  for (const Rows& part : rows_of_.at(weight.name)) {
     const int64_t begin = std::max(wanted.first_row, part.first_row);
     const int64_t end = std::min(wanted.first_row + wanted.rows, part.first_row + part.rows);
     if (begin >= end) continue;

@@ -48,17 +48,17 @@ class CheckpointWeights final : public WeightSource {
 
 // The weights of a Hugging Face directory. Also throws DataError for a tensor that is none of the
 // model's.
-class HuggingFaceWeights final : public WeightSource {
+class DirectoryWeights final : public WeightSource {
  public:
-  HuggingFaceWeights(const std::filesystem::path& directory,
-                     const HuggingFaceModel& model,
-                     const std::vector<state::TensorSpec>& weights);
+  DirectoryWeights(const std::filesystem::path& directory,
+                   const DescribedModel& model,
+                   const std::vector<state::TensorSpec>& weights);
 
   void read(const state::TensorSpec& weight, const Box& box, std::span<float> out) const override;
 
  private:
   // A tensor of the directory, as rows of one of shoal's.
-  struct Part {
+  struct Rows {
     int64_t first_row = 0;
     int64_t rows = 0;
     bool transposed = false;
@@ -66,7 +66,7 @@ class HuggingFaceWeights final : public WeightSource {
   };
 
   state::TensorDirectory files_;
-  std::map<std::string, std::vector<Part>, std::less<>> parts_of_;
+  std::map<std::string, std::vector<Rows>, std::less<>> rows_of_;
 };
 
 }  // namespace shoal::hugging_face

@@ -67,12 +67,12 @@ class HeadUnit final : public Unit {
            const Embedding* embedding)
       : Unit(std::move(blueprint)),
         norm_(builder.norm(weights(), layers.norm)),
-        head_(layers.scores ? builder.head(weights(), *layers.scores)
+        head_(layers.logits ? builder.head(weights(), *layers.logits)
                             : builder.tied_head(*embedding)) {}
 
   at::Tensor forward(const at::Tensor& x, const Pass& pass) override {
     const at::Tensor normed = (*norm_)(x);
-    return pass.targets ? head_->loss(normed, *pass.targets) : head_->scores(normed, pass);
+    return pass.targets ? head_->loss(normed, *pass.targets) : head_->logits(normed, pass);
   }
 
  private:
@@ -83,7 +83,7 @@ class HeadUnit final : public Unit {
 }  // namespace
 
 int64_t num_targets(const Pass& pass) {
-  const at::Tensor& counted = pass.targets->counted;
+  const at::Tensor& counted = pass.targets->loss_mask;
   return counted.defined() ? counted.ne(0).sum().item<int64_t>() : pass.targets->classes.numel();
 }
 
@@ -121,10 +121,12 @@ void Decoder::make_tables(const Materials& materials) {
                     at::TensorOptions().dtype(wide_type(materials.dtype)).device(materials.device));
 }
 
-void Decoder::place(Pass& pass, int64_t first) const {
+void Decoder::place(Pass& pass) const {
+  const int64_t first = pass.cache != nullptr ? pass.cache->length : 0;
   const int64_t tokens = pass.tokens.size(1);
   SHOAL_CHECK(first + tokens <= config_.context, "{} tokens from {} on, in a context of {}", tokens,
               first, config_.context);
+  pass.documents.place(pass.tokens.device());
   pass.positions = pass.documents.positions(pass.tokens.size(0), tokens, pass.tokens.device());
   const bool in_order = !pass.positions.defined();
   if (in_order) {

@@ -34,7 +34,7 @@ class Decoder {
 
   // Sets the positions and angles of a pass from its tokens and documents. `first` is the position
   // of the first token.
-  void place(Pass& pass, int64_t first = 0) const;
+  void place(Pass& pass) const;
 
  private:
   config::ModelConfig config_;

@@ -63,7 +63,7 @@ class Head {
  public:
   virtual ~Head() = default;
   // Returns the logits of each sequence's tokens from Pass::first_logit on; all ranks get the same.
-  virtual at::Tensor scores(const at::Tensor& x, const Pass& pass) = 0;
+  virtual at::Tensor logits(const at::Tensor& x, const Pass& pass) = 0;
   virtual at::Tensor loss(const at::Tensor& x, const Targets& targets) = 0;
 };
 

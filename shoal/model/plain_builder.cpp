@@ -106,7 +106,7 @@ class PlainHead final : public Head {
  public:
   PlainHead(Weight weight, int64_t rows_at_once) : weight_(weight), rows_at_once_(rows_at_once) {}
 
-  at::Tensor scores(const at::Tensor& x, const Pass& pass) override {
+  at::Tensor logits(const at::Tensor& x, const Pass& pass) override {
     return linear(x.narrow(1, pass.first_logit, x.size(1) - pass.first_logit), weight_, {});
   }
 

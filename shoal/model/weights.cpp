@@ -14,6 +14,17 @@ namespace {
 
 using blueprint::Init;
 
+// sum = or += left right in one product, where only the sum is wide: GPUs have it for fp32.
+void add_wide_product(at::Tensor& sum,
+                      const at::Tensor& left,
+                      const at::Tensor& right,
+                      bool first) {
+  if (first)
+    at::mm_outf(left, right, sum.scalar_type(), sum);
+  else
+    at::addmm_outf(sum, left, right, sum.scalar_type(), /*beta=*/1, /*alpha=*/1, sum);
+}
+
 // sum = or += left right, where only the sum is wide. A few rows at a time: the product and what an
 // addition of two types makes of it stay small.
 void add_narrow_product(const at::Tensor& sum,
@@ -81,6 +92,14 @@ void Weight::add_gradient(const at::Tensor& gradient) const {
   } else {
     sum.add_(gradient);
   }
+}
+
+void Weight::add_gradient_sum(const at::Tensor& rows) const {
+  const at::NoGradGuard no_grad;
+  at::Tensor sum = unit_->gradient(index_);
+  // A GPU sums into the gradient, whatever its type; a CPU would widen the rows first.
+  if (rows.is_cpu() || !unit_->first_write(index_)) return add_gradient(rows.sum(0));
+  at::sum_out(sum, rows, /*dim=*/at::IntArrayRef{0}, /*keepdim=*/false, sum.scalar_type());
 }
 
 void Weight::add_gradient_product(const at::Tensor& left, const at::Tensor& right) const {
@@ -176,9 +195,12 @@ void UnitWeights::multiply_into(size_t index, const at::Tensor& left, const at::
   const at::NoGradGuard no_grad;
   at::Tensor sum = gradients_[index];
   const bool first = first_write(index);
-  if (sum.numel() == 0) return;                   // a rank's part may be empty
-  if (left.scalar_type() != sum.scalar_type()) {  // no operator adds bf16 products to fp32
-    add_narrow_product(sum, left.t(), right, first);
+  if (sum.numel() == 0) return;  // a rank's part may be empty
+  if (left.scalar_type() != sum.scalar_type()) {
+    if (sum.is_cuda())
+      add_wide_product(sum, left.t(), right, first);
+    else  // where no operator adds bf16 products to fp32
+      add_narrow_product(sum, left.t(), right, first);
   } else if (first) {
     at::mm_out(sum, left.t(), right);
   } else {

@@ -40,6 +40,8 @@ class Weight {
 
   // Both add to the gradient: a tensor of the weight's shape, or left^T right.
   void add_gradient(const at::Tensor& gradient) const;
+  // Adds the sum of these rows.
+  void add_gradient_sum(const at::Tensor& rows) const;
   void add_gradient_product(const at::Tensor& left, const at::Tensor& right) const;
   // Adds left^T right now, or in run_later() after defer_products(): a pipeline fills its bubbles
   // with it.

@@ -26,15 +26,15 @@ at::Tensor nearly_orthogonal(const at::Tensor& matrix) {
 }
 
 at::Tensor muon_direction(const at::Tensor& gradient,
-                          const at::Tensor& mean,
+                          const at::Tensor& momentum,
                           const MuonOptions& options,
                           const at::Tensor& divisor,
                           const at::Tensor& skipped) {
   const at::Tensor g = divisor.defined() ? gradient / divisor : gradient;
-  // In a skipped step nothing of g may reach the mean, not even as 0 * inf.
+  // In a skipped step nothing of g may reach the momentum, not even as 0 * inf.
   const at::Tensor skip = skipped.to(at::kBool);
-  mean.copy_(at::where(skip, mean, mean * options.momentum + g));
-  return at::where(skip, at::zeros_like(g), g + mean * options.momentum);
+  momentum.copy_(at::where(skip, momentum, momentum * options.momentum + g));
+  return at::where(skip, at::zeros_like(g), g + momentum * options.momentum);
 }
 
 at::Tensor muon_change(const at::Tensor& direction) {

@@ -2,7 +2,7 @@
 // Newton-Schulz iterations orthogonalize it, and the update is scaled to the size of AdamW's, so
 // that one learning rate serves both.
 //
-//   const at::Tensor direction = muon_direction(gradient, mean, options, divisor, skipped);
+//   const at::Tensor direction = muon_direction(gradient, momentum, options, divisor, skipped);
 //   take_muon_step(weight, muon_change(direction), options, skipped);
 //
 // muon_direction() and take_muon_step() are element-wise, so they work on any part of a matrix;
@@ -22,10 +22,10 @@ struct MuonOptions {
 // Returns approximately the nearest orthogonal matrix: singular values between 0.7 and 1.2.
 at::Tensor nearly_orthogonal(const at::Tensor& matrix);
 
-// Updates the momentum `mean` with the gradient, and returns the direction to orthogonalize. The
+// Updates `momentum` with the gradient, and returns the direction to orthogonalize. The
 // gradient is divided by `divisor`, which may be undefined; with `skipped` = 1 nothing changes.
 at::Tensor muon_direction(const at::Tensor& gradient,
-                          const at::Tensor& mean,
+                          const at::Tensor& momentum,
                           const MuonOptions& options,
                           const at::Tensor& divisor,
                           const at::Tensor& skipped);

@@ -17,6 +17,10 @@ bool has_own_master(const at::Tensor& weight) {
   return weight.scalar_type() != at::kFloat && weight.scalar_type() != at::kDouble;
 }
 
+at::Tensor narrowed(const at::Tensor& flat, const Range& range) {
+  return flat.narrow(0, range.begin, range.end - range.begin);
+}
+
 void check_ranges(const FlatUnit& unit) {
   int64_t end = 0;
   for (const Range& range : unit.ranges) {
@@ -26,32 +30,6 @@ void check_ranges(const FlatUnit& unit) {
     end = range.end;
   }
 }
-
-// Updates a range with the fused kernel of the optimizer's kind; `divisor` may be undefined.
-struct Kernel {
-  const config::OptimizerConfig& config;
-  double lr;
-  double decay;
-  const at::Tensor& steps;
-  std::optional<at::Tensor> divisor;
-  const at::Tensor& skipped;
-
-  void adamw(const at::Tensor& weight,
-             const at::Tensor& gradient,
-             const at::Tensor& mean,
-             const at::Tensor& mean_square) const {
-    at::_fused_adamw_({weight}, {gradient}, {mean}, {mean_square}, /*max_exp_avg_sqs=*/{}, {steps},
-                      lr, config.beta1, config.beta2, decay, config.epsilon, /*amsgrad=*/false,
-                      /*maximize=*/false, divisor, skipped);
-  }
-
-  // The kernel's `is_first_step` is not used: the mean begins with zeros, which gives the same.
-  void sgd(const at::Tensor& weight, const at::Tensor& gradient, const at::Tensor& mean) const {
-    at::_fused_sgd_({weight}, {gradient}, {mean}, decay, config.momentum, lr, /*dampening=*/0,
-                    /*nesterov=*/false, /*maximize=*/false, /*is_first_step=*/false, divisor,
-                    skipped);
-  }
-};
 
 // Returns the norm of a flat tensor from the norms of its pieces. On a CPU libtorch sums all
 // squares one after the other: with 30 million elements in fp32 a norm is 0.2 % too small, and
@@ -66,7 +44,54 @@ at::Tensor norm_of(const at::Tensor& flat) {
                           at::linalg_vector_norm(rest).view({1})}));
 }
 
+std::vector<at::Tensor> norms_of(const std::vector<at::Tensor>& parts) {
+  if (!parts.front().is_cpu()) return at::_foreach_norm(parts);
+  std::vector<at::Tensor> norms;
+  for (const at::Tensor& part : parts) norms.push_back(norm_of(part));
+  return norms;
+}
+
 }  // namespace
+
+// Parts of flat tensors that are updated alike.
+struct Optimizer::Parts {
+  std::vector<at::Tensor> masters;
+  std::vector<at::Tensor> gradients;
+  std::vector<at::Tensor> first_moments;
+  std::vector<at::Tensor> second_moments;
+
+  void append(const Unit& unit, const Range& range) {
+    masters.push_back(narrowed(unit.master, range));
+    gradients.push_back(narrowed(unit.flat.gradient, range));
+    first_moments.push_back(narrowed(unit.first_moment, range));
+    if (unit.second_moment.defined()) second_moments.push_back(narrowed(unit.second_moment, range));
+  }
+};
+
+// Updates parts with the fused kernel of the optimizer's kind; `divisor` may be undefined.
+struct Optimizer::Kernel {
+  const config::OptimizerConfig& config;
+  double lr;
+  double decay;
+  const at::Tensor& steps;
+  std::optional<at::Tensor> divisor;
+  const at::Tensor& skipped;
+
+  void operator()(const Parts& parts) const {
+    if (parts.masters.empty()) return;
+    if (config.kind == config::OptimizerKind::kSgd) {
+      // `is_first_step` is not used: the moment begins with zeros, which gives the same.
+      at::_fused_sgd_(parts.masters, parts.gradients, parts.first_moments, decay, config.momentum,
+                      lr, /*dampening=*/0, /*nesterov=*/false, /*maximize=*/false,
+                      /*is_first_step=*/false, divisor, skipped);
+      return;
+    }
+    const std::vector<at::Tensor> all_steps(parts.masters.size(), steps);
+    at::_fused_adamw_(parts.masters, parts.gradients, parts.first_moments, parts.second_moments,
+                      /*max_exp_avg_sqs=*/{}, all_steps, lr, config.beta1, config.beta2, decay,
+                      config.epsilon, /*amsgrad=*/false, /*maximize=*/false, divisor, skipped);
+  }
+};
 
 // Muon's part of an update; AdamW updates the rest.
 class Optimizer::MuonUpdate final : public MatrixUpdate {
@@ -75,8 +100,8 @@ class Optimizer::MuonUpdate final : public MatrixUpdate {
 
   at::Tensor momentum_of(const MatrixPiece& piece) override {
     const Unit& unit = optimizer_.units_[piece.unit];
-    return muon_direction(part(unit.flat.gradient, piece), part(unit.mean, piece), options(),
-                          optimizer_.divisor_, optimizer_.result_.skipped);
+    return muon_direction(part(unit.flat.gradient, piece), part(unit.first_moment, piece),
+                          options(), optimizer_.divisor_, optimizer_.result_.skipped);
   }
 
   [[nodiscard]] at::Tensor orthogonalized(const at::Tensor& whole) const override {
@@ -118,8 +143,9 @@ Optimizer::Optimizer(const config::OptimizerConfig& config, std::vector<FlatUnit
     Unit unit{.flat = std::move(flat)};
     const at::Tensor& weight = unit.flat.weight;
     unit.master = has_own_master(weight) ? weight.to(at::kFloat) : weight;
-    unit.mean = at::zeros_like(unit.master);
-    if (config.kind != config::OptimizerKind::kSgd) unit.mean_square = at::zeros_like(unit.master);
+    unit.first_moment = at::zeros_like(unit.master);
+    if (config.kind != config::OptimizerKind::kSgd)
+      unit.second_moment = at::zeros_like(unit.master);
     SHOAL_CHECK(unit.flat.gradient.scalar_type() == unit.master.scalar_type(),
                 "{}: gradients are of another type than the optimizer's weights", unit.flat.name);
     units_.push_back(std::move(unit));
@@ -143,15 +169,16 @@ void Optimizer::begin(double lr, const at::Tensor& gradient_scale) {
 
 at::Tensor Optimizer::squared_norm() const {
   const at::NoGradGuard no_grad;
-  std::vector<at::Tensor> norms = {at::zeros({}, units_.front().flat.gradient.options())};
+  std::vector<at::Tensor> counted;
   for (const Unit& unit : units_) {
     for (const Range& range : unit.flat.ranges) {
       if (range.counts && range.begin < range.end)
-        norms.push_back(
-            norm_of(unit.flat.gradient.narrow(0, range.begin, range.end - range.begin)));
+        counted.push_back(narrowed(unit.flat.gradient, range));
     }
   }
-  return at::linalg_vector_norm(at::stack(norms)).square_();
+  const at::TensorOptions options = units_.front().flat.gradient.options();
+  if (counted.empty()) return at::zeros({}, options);
+  return at::linalg_vector_norm(at::stack(norms_of(counted))).square_();
 }
 
 void Optimizer::judge(const at::Tensor& loss, const at::Tensor& squared_norm) {
@@ -171,43 +198,66 @@ void Optimizer::judge(const at::Tensor& loss, const at::Tensor& squared_norm) {
   }
 }
 
-void Optimizer::update(size_t unit) {
+void Optimizer::update(std::span<const size_t> units) {
   const at::NoGradGuard no_grad;
-  for (const Range& range : units_[unit].flat.ranges) {
-    if (!matrices_ || !range.orthogonalized) update_range(units_[unit], range);
+  // A launch takes longer than a small tensor: a GPU gets all of them at once.
+  if (!units_.front().master.is_cpu()) return update_at_once(units);
+  for (const size_t unit : units) {
+    for (const Range& range : units_[unit].flat.ranges) {
+      if (is_mine(range)) update_range(units_[unit], range);
+    }
   }
+}
+
+bool Optimizer::is_mine(const Range& range) const {
+  return range.begin < range.end && !(matrices_ && range.orthogonalized);
 }
 
 MatrixUpdate* Optimizer::matrices() { return matrices_.get(); }
 
+Optimizer::Kernel Optimizer::kernel(bool decays) const {
+  return {.config = config_,
+          .lr = lr_,
+          .decay = decays ? config_.weight_decay : 0,
+          .steps = steps_,
+          .divisor = divisor_.defined() ? std::optional(divisor_.to(at::kFloat)) : std::nullopt,
+          .skipped = result_.skipped};
+}
+
 void Optimizer::update_range(Unit& unit, const Range& range) {
-  const Kernel kernel{
-      .config = config_,
-      .lr = lr_,
-      .decay = range.decays ? config_.weight_decay : 0,
-      .steps = steps_,
-      .divisor = divisor_.defined() ? std::optional(divisor_.to(at::kFloat)) : std::nullopt,
-      .skipped = result_.skipped};
+  const Kernel update = kernel(range.decays);
   const bool own = has_own_master(unit.flat.weight);
-  const int64_t at_once = own ? kAtOnce : std::max<int64_t>(range.end - range.begin, 1);
+  const int64_t at_once = own ? kAtOnce : range.end - range.begin;
   for (int64_t at = range.begin; at < range.end; at += at_once) {
-    const auto part = [&](const at::Tensor& flat) {
-      return flat.narrow(0, at, std::min(at_once, range.end - at));
-    };
-    if (config_.kind == config::OptimizerKind::kSgd) {
-      kernel.sgd(part(unit.master), part(unit.flat.gradient), part(unit.mean));
-    } else {
-      kernel.adamw(part(unit.master), part(unit.flat.gradient), part(unit.mean),
-                   part(unit.mean_square));
+    const Range part{.begin = at, .end = std::min(at + at_once, range.end)};
+    Parts parts;
+    parts.append(unit, part);
+    update(parts);
+    if (own) narrowed(unit.flat.weight, part).copy_(parts.masters.front());
+  }
+}
+
+void Optimizer::update_at_once(std::span<const size_t> units) {
+  for (const bool decays : {true, false}) {
+    Parts parts;
+    std::vector<at::Tensor> weights;
+    for (const size_t unit : units) {
+      for (const Range& range : units_[unit].flat.ranges) {
+        if (!is_mine(range) || range.decays != decays) continue;
+        parts.append(units_[unit], range);
+        if (has_own_master(units_[unit].flat.weight))
+          weights.push_back(narrowed(units_[unit].flat.weight, range));
+      }
     }
-    if (own) part(unit.flat.weight).copy_(part(unit.master));
+    kernel(decays)(parts);
+    if (!weights.empty()) at::_foreach_copy_(weights, parts.masters);
   }
 }
 
 std::vector<UnitState> Optimizer::unit_states() const {
   std::vector<UnitState> states;
   for (const Unit& unit : units_)
-    states.push_back({unit.flat.name, unit.master, unit.mean, unit.mean_square});
+    states.push_back({unit.flat.name, unit.master, unit.first_moment, unit.second_moment});
   return states;
 }
 

@@ -3,7 +3,7 @@
 //   Optimizer optimizer(config.optimizer, units);
 //   optimizer.begin(lr);
 //   optimizer.judge(loss, optimizer.squared_norm());      // summed over ranks, where they hold different elements
-//   for (size_t unit = 0; unit < optimizer.units(); ++unit) optimizer.update(unit);
+//   optimizer.update(numbers);                            // of units
 //   optimizer.result().gradient_norm;                     // stays on the device
 //
 // An optimizer works on flat tensors, one pair of weight and gradient per unit: the same code
@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -53,8 +54,8 @@ struct Update {
 struct UnitState {
   std::string name;
   at::Tensor master;  // the weights themselves, when they have full precision
-  at::Tensor mean;
-  at::Tensor mean_square;  // undefined when the optimizer has none
+  at::Tensor first_moment;
+  at::Tensor second_moment;  // undefined when the optimizer has none
 };
 
 struct NamedTensor {
@@ -81,8 +82,9 @@ class Optimizer {
   // Decides how much gradients are clipped, and whether the step is skipped. `squared_norm` is that
   // of all ranks.
   void judge(const at::Tensor& loss, const at::Tensor& squared_norm);
-  // Updates a unit, except its orthogonalized ranges.
-  void update(size_t unit);
+  // Updates units, except their orthogonalized ranges. A GPU updates all of them in as few launches
+  // as their sizes allow.
+  void update(std::span<const size_t> units);
   // Returns the update of the orthogonalized ranges; nullptr without muon.
   [[nodiscard]] MatrixUpdate* matrices();
   [[nodiscard]] const Update& result() const { return result_; }
@@ -100,12 +102,18 @@ class Optimizer {
   struct Unit {
     FlatUnit flat;
     at::Tensor master;  // the weight itself, or its fp32 copy
-    at::Tensor mean;
-    at::Tensor mean_square;
+    at::Tensor first_moment;
+    at::Tensor second_moment;
   };
+  struct Parts;
+  struct Kernel;
   class MuonUpdate;
 
+  // Whether update() updates a range.
+  [[nodiscard]] bool is_mine(const Range& range) const;
+  [[nodiscard]] Kernel kernel(bool decays) const;
   void update_range(Unit& unit, const Range& range);
+  void update_at_once(std::span<const size_t> units);
 
   config::OptimizerConfig config_;
   std::vector<Unit> units_;

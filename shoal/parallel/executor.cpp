@@ -2,13 +2,16 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include "shoal/core/error.h"
-#include "shoal/parallel/tensor_gradients.h"
-#include "shoal/parallel/tensor_rows.h"
+#include "shoal/model/functions/wide_type.h"
+#include "shoal/parallel/operation_range.h"
+#include "shoal/parallel/tensor/tensor_gradients.h"
+#include "shoal/parallel/tensor/tensor_rows.h"
 #include "shoal/parallel/whole_matrices.h"
 
 namespace shoal::parallel {
@@ -33,9 +36,7 @@ std::tuple<Op, int, int> key_of(const Operation& operation) {
 }
 
 at::TensorOptions options_of_losses(const model::Materials& materials) {
-  return at::TensorOptions()
-      .dtype(materials.dtype == at::kDouble ? at::kDouble : at::kFloat)
-      .device(materials.device);
+  return at::TensorOptions().dtype(model::wide_type(materials.dtype)).device(materials.device);
 }
 
 const char* what_of(Op pass) { return pass == Op::kForward ? "activations" : "gradients"; }
@@ -44,7 +45,7 @@ const char* what_of(Op pass) { return pass == Op::kForward ? "activations" : "gr
 
 Executor::Executor(const plan::RankPlan& plan,
                    const std::vector<StageTensors>& stages,
-                   const std::unique_ptr<optim::Optimizer>& optimizer,
+                   optim::Optimizer* optimizer,
                    StepGroups groups,
                    const model::Materials& materials)
     : plan_(plan),
@@ -61,16 +62,20 @@ Executor::~Executor() {
   }
 }
 
-void Executor::begin(std::span<const model::Pass> passes) {
-  passes_.assign(passes.begin(), passes.end());
+void Executor::begin(std::vector<model::Pass> passes) {
   results_.assign(passes.size(), at::Tensor());
+  passes_ = std::move(passes);
   in_flight_.clear();
 }
 
 void Executor::run(std::span<const Operation> operations, OperationListener* listener) {
-  for (const Operation& operation : operations) {
+  for (size_t i = 0; i < operations.size(); ++i) {
+    const Operation& operation = operations[i];
+    const OperationRange range(plan_, operation);
     if (listener != nullptr) listener->before(operation);
     step(operation);
+    const bool more = i + 1 < operations.size() && operations[i + 1].kind == OpKind::kUpdate;
+    if (!updated_.empty() && !more) optimizer_->update(std::exchange(updated_, {}));
     if (listener != nullptr) listener->after(operation);
   }
 }
@@ -123,8 +128,9 @@ void Executor::step(const Operation& operation) {
       return exchange_matrices(*groups_.matrices, plan_, static_cast<size_t>(operation.index),
                                *optimizer_->matrices());
     case OpKind::kUpdate:
-      return optimizer_->update(plan_.group_number(static_cast<size_t>(operation.chunk),
-                                                   static_cast<size_t>(operation.index)));
+      updated_.push_back(plan_.group_number(static_cast<size_t>(operation.chunk),
+                                            static_cast<size_t>(operation.index)));
+      return;
   }
 }
 
@@ -132,14 +138,19 @@ void Executor::step(const Operation& operation) {
 
 // The losses of micro-batches, and so their gradients, are terms of the step's mean.
 void Executor::count_targets() {
-  int64_t own = 0;
-  for (const model::Pass& pass : passes_) own += model::num_targets(pass);
-  const at::Tensor all =
-      at::full({1}, own, at::TensorOptions().dtype(at::kLong).device(materials_.device));
-  groups_.data.all_reduce(all, comm::Reduce::kSum, "targets of the step").wait();
-  targets_ = all.item<int64_t>();
-  for (model::Pass& pass : passes_)
-    pass.targets->scale = 1.0 / static_cast<double>(std::max<int64_t>(targets_, 1));
+  int64_t unmasked = 0;
+  targets_ = at::zeros({}, at::TensorOptions().dtype(at::kLong).device(materials_.device));
+  for (const model::Pass& pass : passes_) {
+    if (pass.targets->loss_mask.defined())
+      targets_.add_(pass.targets->loss_mask.ne(0).sum());
+    else
+      unmasked += pass.targets->classes.numel();
+  }
+  targets_.add_(unmasked);
+  groups_.data.all_reduce(targets_, comm::Reduce::kSum, "targets of the step").wait();
+  const at::Tensor scale =
+      targets_.clamp_min(1).to(options_of_losses(materials_).dtype()).reciprocal_();
+  for (model::Pass& pass : passes_) pass.targets->scale = scale;
 }
 
 void Executor::sum_loss() {

@@ -56,13 +56,13 @@ class Executor {
   // nullptr without training. `plan`, `stages` and `optimizer` outlive the executor.
   Executor(const plan::RankPlan& plan,
            const std::vector<StageTensors>& stages,
-           const std::unique_ptr<optim::Optimizer>& optimizer,
+           optim::Optimizer* optimizer,
            StepGroups groups,
            const model::Materials& materials);
   ~Executor();
 
   // Sets the micro-batches that the following operations run on.
-  void begin(std::span<const model::Pass> passes);
+  void begin(std::vector<model::Pass> passes);
   // Runs a program, or the next part of one.
   void run(std::span<const plan::Operation> operations, OperationListener* listener = nullptr);
 
@@ -72,7 +72,7 @@ class Executor {
   // These return the loss of all ranks and the number of targets it is the mean of, once the
   // program has counted and summed them.
   [[nodiscard]] const at::Tensor& loss() const { return loss_; }
-  [[nodiscard]] int64_t targets() const { return targets_; }
+  [[nodiscard]] const at::Tensor& targets() const { return targets_; }
 
  private:
   using Operation = plan::Operation;
@@ -114,16 +114,17 @@ class Executor {
 
   const plan::RankPlan& plan_;
   const std::vector<StageTensors>& stages_;
-  const std::unique_ptr<optim::Optimizer>& optimizer_;
+  optim::Optimizer* const optimizer_;
   StepGroups groups_;
   model::Materials materials_;
   std::vector<model::Pass> passes_;
   std::map<std::pair<int, int>, InFlight> in_flight_;  // by chunk and micro-batch
   std::map<Key, Transfer> incoming_;
   std::map<Key, Transfer> sent_;
+  std::vector<size_t> updated_;  // groups of consecutive updates, which are made together
   std::vector<at::Tensor> results_;
   at::Tensor loss_;
-  int64_t targets_ = 0;
+  at::Tensor targets_;
 };
 
 }  // namespace shoal::parallel

@@ -5,7 +5,8 @@
 #include <ATen/ATen.h>
 
 #include "shoal/core/error.h"
-#include "shoal/parallel/tensor_builder.h"
+#include "shoal/model/functions/wide_type.h"
+#include "shoal/parallel/tensor/tensor_builder.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/sharding.h"
 
@@ -68,41 +69,49 @@ ParallelModel::ParallelModel(const config::RunConfig& config,
       losses_(ranks.along(kLossAxes)),
       builder_(builder_for(ranks.along(Axis::kTp),
                            {.recompute = config.train.recompute, .seed = config.run.seed})),
+      stages_(make_stages()),
+      optimizer_(materials.gradients ? make_optimizer() : nullptr),
       program_(plan::training_program(plan_)),
       forward_program_(plan::forward_program(plan_, 1)),
-      executor_(plan_, stages_, optimizer_, groups_for(config, ranks), materials) {
-  for (const plan::StagePlan& stage : plan_.stages) add_stage(stage);
-  if (materials.gradients)
-    optimizer_ = std::make_unique<optim::Optimizer>(config.optimizer, flat_units());
+      executor_(plan_, stages_, optimizer_.get(), groups_for(config, ranks), materials) {
   if (materials.new_values) executor_.run(plan::regather_program(plan_));
 }
 
 ParallelModel::~ParallelModel() = default;
 
-void ParallelModel::add_stage(const plan::StagePlan& stage) {
-  StageTensors tensors{
-      .decoder = std::make_unique<model::Decoder>(plan_.config.model, *builder_, stage.range)};
-  tensors.decoder->make_tables(materials_);
+std::vector<StageTensors> ParallelModel::make_stages() const {
   const DataRanks data{ranks_.along(plan_.shards), ranks_.along(plan_.replicas)};
-  for (const plan::GroupPlan& group : stage.groups) {
-    std::vector<model::UnitWeights*> units;
-    for (const size_t member : group.units)
-      units.push_back(&tensors.decoder->units()[member]->weights());
-    tensors.groups.push_back(std::make_unique<UnitGroup>(units, group, data, materials_));
+  std::vector<StageTensors> stages;
+  for (const plan::StagePlan& stage : plan_.stages) {
+    StageTensors& tensors = stages.emplace_back();
+    tensors.decoder = std::make_unique<model::Decoder>(plan_.config.model, *builder_, stage.range);
+    tensors.decoder->make_tables(materials_);
+    for (const plan::GroupPlan& group : stage.groups) {
+      std::vector<model::UnitWeights*> units;
+      for (const size_t member : group.units)
+        units.push_back(&tensors.decoder->units()[member]->weights());
+      tensors.groups.push_back(std::make_unique<UnitGroup>(units, group, data, materials_));
+    }
   }
-  stages_.push_back(std::move(tensors));
+  return stages;
 }
 
-std::vector<optim::FlatUnit> ParallelModel::flat_units() const {
+std::unique_ptr<optim::Optimizer> ParallelModel::make_optimizer() const {
   std::vector<optim::FlatUnit> units;
   for (const UnitGroup* group : groups())
     units.push_back(
         {.name = group->name(), .weight = group->shard(), .gradient = group->shard_gradient()});
   for (const Holding& holding : holdings()) append(holding, units[holding.group].ranges);
-  return units;
+  return std::make_unique<optim::Optimizer>(plan_.config.optimizer, std::move(units));
 }
 
 // ---- steps ----
+
+void ParallelModel::begin(std::span<const model::Pass> passes) {
+  std::vector<model::Pass> placed(passes.begin(), passes.end());
+  for (model::Pass& pass : placed) stages_.front().decoder->place(pass);
+  executor_.begin(std::move(placed));
+}
 
 void ParallelModel::compile_for(size_t micro_batches) {
   if (plan_.rows.size() == micro_batches) return;
@@ -129,7 +138,7 @@ at::Tensor ParallelModel::forward_backward(std::span<const model::Pass> passes,
                                            const StepOptions& options) {
   compile_for(passes.size());
   optimizer().begin(options.lr, options.gradient_scale);
-  executor_.begin(passes);
+  begin(passes);
   executor_.run(until_norm(), options.listener);
   for (UnitGroup* group : groups()) group->close_gradients();
   return executor_.loss();
@@ -141,15 +150,14 @@ optim::Update ParallelModel::update(OperationListener* listener) {
 }
 
 Evaluation ParallelModel::evaluate(std::span<const model::Pass> passes) {
-  executor_.begin(passes);
+  begin(passes);
   executor_.run(plan::evaluation_program(plan_, static_cast<int>(passes.size())));
-  return {.loss = executor_.loss().item<double>(), .targets = executor_.targets()};
+  return {.loss = executor_.loss().item<double>(), .targets = executor_.targets().item<int64_t>()};
 }
 
 at::Tensor ParallelModel::room_for_result(const model::Pass& pass) const {
   const auto options = at::TensorOptions().device(materials_.device);
-  if (pass.targets)
-    return at::empty({}, options.dtype(materials_.dtype == at::kDouble ? at::kDouble : at::kFloat));
+  if (pass.targets) return at::empty({}, options.dtype(model::wide_type(materials_.dtype)));
   return at::empty(
       {pass.tokens.size(0), pass.tokens.size(1) - pass.first_logit, *plan_.config.model.vocab_size},
       options.dtype(materials_.dtype));
@@ -158,7 +166,7 @@ at::Tensor ParallelModel::room_for_result(const model::Pass& pass) const {
 // Data-parallel ranks compute the same redundantly. Their processors may round differently, so one
 // result is broadcast: all ranks sample from the same logits.
 at::Tensor ParallelModel::forward(const model::Pass& pass) {
-  executor_.begin({&pass, 1});
+  begin({&pass, 1});
   executor_.run(forward_program_);
   at::Tensor result = executor_.take_results().front();
   if (!result.defined()) result = room_for_result(pass);
@@ -177,6 +185,16 @@ std::vector<UnitGroup*> ParallelModel::groups() const {
   return all;
 }
 
+at::Tensor ParallelModel::weight_of(const Holding& holding) const {
+  UnitGroup& group = *groups()[holding.group];
+  group.settle();  // a gather that is under way writes to the shard's own part
+  return group.shard().narrow(0, holding.offset, holding.count);
+}
+
+at::Tensor ParallelModel::gradient_of(const Holding& holding) const {
+  return groups()[holding.group]->shard_gradient().narrow(0, holding.offset, holding.count);
+}
+
 std::vector<at::Tensor> ParallelModel::masters() const {
   std::vector<at::Tensor> masters;
   if (optimizer_) {
@@ -192,8 +210,12 @@ optim::Optimizer& ParallelModel::optimizer() const {
   return *optimizer_;
 }
 
-void ParallelModel::set_masters(const std::function<void()>& set) {
+void ParallelModel::settle() const {
   for (UnitGroup* group : groups()) group->settle();
+}
+
+void ParallelModel::set_masters(const std::function<void()>& set) {
+  settle();
   set();
   if (optimizer_) optimizer_->weights_from_masters();
   executor_.run(plan::regather_program(plan_));

@@ -65,12 +65,17 @@ class ParallelModel {
   // all ranks, to the bit. All ranks pass the same `pass`.
   at::Tensor forward(const model::Pass& pass);
 
+  // Waits until no gather writes to the shards: before others read them.
+  void settle() const;
   // Calls `set`, which writes into masters(), and then updates the weights from them.
   void set_masters(const std::function<void()>& set);
 
   [[nodiscard]] const plan::RankPlan& plan() const { return plan_; }
   // Returns the contents of the shards; Holding::group is an index into groups() and masters().
   [[nodiscard]] std::vector<plan::Holding> holdings() const { return plan::holdings_of(plan_); }
+  // Returns this rank's elements of a weight or of its gradient, as views of the shards.
+  [[nodiscard]] at::Tensor weight_of(const plan::Holding& holding) const;
+  [[nodiscard]] at::Tensor gradient_of(const plan::Holding& holding) const;
   // Returns all groups of units that this rank has a shard of.
   [[nodiscard]] std::vector<UnitGroup*> groups() const;
   // Returns the shards in the widest type that is kept: master weights of the optimizer, or the
@@ -81,14 +86,12 @@ class ParallelModel {
 
   [[nodiscard]] c10::Device device() const { return materials_.device; }
   [[nodiscard]] const config::ModelConfig& config() const { return plan_.config.model; }
-  // Adds the positions and rotary angles to a pass that has tokens and documents.
-  void place(model::Pass& pass, int64_t first = 0) const {
-    stages_.front().decoder->place(pass, first);
-  }
 
  private:
-  void add_stage(const plan::StagePlan& stage);
-  [[nodiscard]] std::vector<optim::FlatUnit> flat_units() const;
+  [[nodiscard]] std::vector<StageTensors> make_stages() const;
+  [[nodiscard]] std::unique_ptr<optim::Optimizer> make_optimizer() const;
+  // Adds positions and rotary angles to the passes, and gives them to the executor.
+  void begin(std::span<const model::Pass> passes);
   // Builds the program of a step with so many micro-batches.
   void compile_for(size_t micro_batches);
   [[nodiscard]] std::span<const plan::Operation> until_norm() const;

@@ -19,11 +19,10 @@ namespace shoal::parallel {
 
 class Ranks {
  public:
-  // Makes the layout of a config on all ranks of the world. Throws UsageError when train.device
-  // does not exist. Collective.
+  // Makes the layout of a config on all ranks of the world. Collective.
   Ranks(comm::World& world, const config::RunConfig& config);
   // Makes a layout of one rank for each rank of the world. Collective.
-  static Ranks alone(comm::World& world, config::DeviceKind device = config::DeviceKind::kAuto);
+  static Ranks alone(comm::World& world);
 
   [[nodiscard]] const plan::Mesh& mesh() const { return groups_.mesh(); }
   [[nodiscard]] int rank() const { return rank_; }  // rank in the mesh

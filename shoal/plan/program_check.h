@@ -37,6 +37,10 @@ std::vector<config::Problem> check_rank(const CheckedRank& rank);
 // Checks that the transfers of a pipeline meet; `pipeline` has its ranks in order.
 std::vector<config::Problem> check_transfers(std::span<const CheckedRank> pipeline);
 
+// Checks that muon's rounds bring every matrix together whole, from and back to the parts that the
+// rank holds.
+std::vector<config::Problem> check_matrices(const RankPlan& plan);
+
 // Checks that two ranks of one stage, which differ along data-parallel and tensor-parallel axes
 // alone, make the same calls.
 std::vector<config::Problem> check_same_calls(const CheckedRank& first, const CheckedRank& other);

@@ -59,6 +59,10 @@ struct RankPlan {
   [[nodiscard]] size_t group_number(size_t chunk, size_t group) const;
   // Returns the number of ranks in a group along these axes.
   [[nodiscard]] int ranks(AxisSet axes) const { return mesh.size(axes); }
+  // Returns whether other ranks have shards of the group's weights.
+  [[nodiscard]] bool divides(const GroupPlan& group) const {
+    return ranks(shards) > 1 && group.shard > 0;
+  }
   [[nodiscard]] blueprint::PassShape shape_of(int micro_batch) const {
     return {.sequences = rows[static_cast<size_t>(micro_batch)], .tensor_place = tensor_place};
   }

@@ -36,6 +36,8 @@ struct MatrixPart {
   int64_t first = 0;   // first element, in the tensor-parallel part
   int64_t count = 0;   // elements
   int64_t offset = 0;  // first element, in the rank's shard of the group
+
+  bool operator==(const MatrixPart&) const = default;
 };
 
 struct WholeMatrix {
@@ -46,6 +48,8 @@ struct WholeMatrix {
   size_t group = 0;                     // group of units in the stage
   std::vector<std::vector<Box>> boxes;  // tensor-parallel parts, stacked by rows
   std::vector<MatrixPart> parts;        // by rank
+
+  bool operator==(const WholeMatrix&) const = default;
 };
 
 // The matrix of each rank, by rank; there may be fewer matrices than ranks.

@@ -46,7 +46,7 @@ class PartWriter {
     }
   }
 
-  data::Part finish() {
+  data::PreparedPart finish() {
     for (const Split split : data::kSplits) {
       if (writer_[index(split)]) part_.of(split) = writer_[index(split)]->finish();
     }
@@ -100,7 +100,7 @@ class PartWriter {
   data::Encoder& encoder_;
   Progress& progress_;
   std::array<std::unique_ptr<ShardWriter>, data::kSplits.size()> writer_;
-  data::Part part_;
+  data::PreparedPart part_;
   uint64_t judged_ = 0;
   Split split_ = Split::kTrain;
   bool left_out_ = false;
@@ -130,19 +130,19 @@ std::vector<Hash128> hash_part(const InputPlan& plan,
   return hashes;
 }
 
-data::Part write_part(const InputPlan& plan,
-                      uint64_t number,
-                      const PrepareOptions& options,
-                      const Duplicates& duplicates,
-                      data::Encoder& encoder,
-                      Progress& progress) {
+data::PreparedPart write_part(const InputPlan& plan,
+                              uint64_t number,
+                              const PrepareOptions& options,
+                              const Duplicates& duplicates,
+                              data::Encoder& encoder,
+                              Progress& progress) {
   PartWriter writer(number, options, duplicates, encoder, progress);
   for (const InputSlice& slice : plan.parts[number].slices) {
     const auto reader = read_slice(plan, slice, options, progress.bytes_done);
     for (Document document; reader->next(document);) writer.add(document, slice.split);
     writer.end_slice();
   }
-  data::Part part = writer.finish();
+  data::PreparedPart part = writer.finish();
   part.input_bytes = plan.parts[number].bytes;
   return part;
 }

@@ -21,11 +21,11 @@ std::vector<Hash128> hash_part(const InputPlan& plan,
                                Progress& progress);
 
 // Writes the shards without the `duplicates`. The caller writes the part's own file.
-data::Part write_part(const InputPlan& plan,
-                      uint64_t number,
-                      const PrepareOptions& options,
-                      const Duplicates& duplicates,
-                      data::Encoder& encoder,
-                      Progress& progress);
+data::PreparedPart write_part(const InputPlan& plan,
+                              uint64_t number,
+                              const PrepareOptions& options,
+                              const Duplicates& duplicates,
+                              data::Encoder& encoder,
+                              Progress& progress);
 
 }  // namespace shoal::prepare

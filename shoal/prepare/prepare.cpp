@@ -111,7 +111,7 @@ class Preparation {
   void write_one(uint64_t number, data::Encoder& encoder) {
     static const Duplicates kNone;
     const auto found = duplicates_.find(number);
-    const data::Part part =
+    const data::PreparedPart part =
         write_part(plan_, number, options_, found == duplicates_.end() ? kNone : found->second,
                    encoder, progress_);
     write_file_atomically(options_.output / data::part_file(number), data::to_json(part));

@@ -29,10 +29,10 @@ class TokenDocuments : public data::DocumentReader {
   bool next(data::Document& document) override {
     while (true) {
       ids_.clear();
-      const TokenFile::Part part = file_.next(options_.piece_ids, ids_);
-      if (part == TokenFile::Part::kEnd) return false;
+      const TokenFile::Status part = file_.next(options_.piece_ids, ids_);
+      if (part == TokenFile::Status::kEnd) return false;
       const bool begins = begins_;
-      begins_ = part == TokenFile::Part::kDocumentEnds;
+      begins_ = part == TokenFile::Status::kDocumentEnds;
       const std::span<const TokenId> ids = without_mark(begins_);
       if (begins && ids.empty()) continue;  // all of it was the mark
       document = {.ids = ids, .begins = begins, .ends = begins_};

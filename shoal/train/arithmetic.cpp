@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include <ATen/ATen.h>
+#include <c10/core/CachingDeviceAllocator.h>
 
 #include "shoal/blueprint/decoder.h"
 #include "shoal/core/quantities.h"
@@ -29,11 +30,11 @@ double operations_per_token(const config::ModelConfig& config, int64_t sequence_
   return 6 * in_products + attention;
 }
 
-double measured_peak(at::ScalarType dtype, c10::Device device) {
+double measured_peak(at::ScalarType dtype) {
   constexpr int64_t kSize = 1024;
   constexpr auto kWhile = std::chrono::milliseconds(150);
   const at::NoGradGuard no_grad;
-  const auto options = at::TensorOptions().dtype(dtype).device(device);
+  const auto options = at::TensorOptions().dtype(dtype);
   const at::Tensor a = at::ones({kSize, kSize}, options);
   const at::Tensor b = at::ones({kSize, kSize}, options);
   at::Tensor c = at::empty({kSize, kSize}, options);
@@ -41,14 +42,18 @@ double measured_peak(at::ScalarType dtype, c10::Device device) {
   for (const auto began = Clock::now(); Clock::now() - began < kWhile || best == 0;) {
     const auto start = Clock::now();
     at::mm_out(c, a, b);
-    if (!device.is_cpu()) c[0][0].item<double>();  // waits for the device
     const double seconds = seconds_since(start);
     best = std::max(best, 2.0 * kSize * kSize * kSize / seconds);
   }
   return best;
 }
 
-int64_t peak_memory() {
+int64_t peak_memory(c10::Device device) {
+  if (!device.is_cpu()) {
+    const auto stats = c10::getDeviceAllocator(device.type())->getDeviceStats(device.index());
+    constexpr auto kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    return stats.reserved_bytes[kAll].peak;
+  }
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   return usage.ru_maxrss * 1024;

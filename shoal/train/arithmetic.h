@@ -1,4 +1,4 @@
-// arithmetic.h -- the floating-point operations of a model, and the measured peak of this device.
+// arithmetic.h -- the floating-point operations of a model, and the peaks of this device.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,11 +12,12 @@ namespace shoal::train {
 // causal (the convention of PaLM and torchtitan). Recomputation is not counted.
 double operations_per_token(const config::ModelConfig& config, int64_t sequence_length);
 
-// Returns the operations per second of a bare matrix product in that type, the best of a short
-// measurement: the peak of this machine, not of a data sheet.
-double measured_peak(at::ScalarType dtype, c10::Device device);
+// Returns the operations per second of a bare matrix product in that type on this CPU, the best of
+// a short measurement: the peak of this machine, not of a data sheet.
+double measured_peak(at::ScalarType dtype);
 
-// Returns the peak resident memory of this process, in bytes.
-int64_t peak_memory();
+// Returns the most bytes that this process has held so far on the device: reserved by libtorch's
+// allocator on a GPU, resident on a CPU.
+int64_t peak_memory(c10::Device device);
 
 }  // namespace shoal::train

@@ -1,6 +1,10 @@
 #include "shoal/train/evaluation.h"
 
-#include <ATen/ATen.h>
+#include <algorithm>
+
+#include "shoal/feed/feed.h"
+#include "shoal/feed/micro_batches.h"
+#include "shoal/plan/layout.h"
 
 namespace shoal::train {
 
@@ -17,11 +21,11 @@ double evaluate(parallel::ParallelModel& model,
   double sum = 0;
   int64_t targets = 0;
   for (int64_t i = 0; i < options.batches; ++i) {
-    const parallel::Evaluation found = model.evaluate(
-        micro_batches_of(feed.next(), model,
-                         {.passes = passes_of_step(options.batch, data_ranks, options.micro_batch),
-                          .separate_documents = options.separate_documents,
-                          .training = false}));
+    const parallel::Evaluation found = model.evaluate(feed::micro_batches_of(
+        feed.next(),
+        {.passes = plan::passes_of_step(options.batch, data_ranks, options.micro_batch),
+         .separate_documents = options.separate_documents,
+         .training = false}));
     sum += found.loss * static_cast<double>(found.targets);
     targets += found.targets;
   }

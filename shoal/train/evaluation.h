@@ -7,7 +7,6 @@
 
 #include "shoal/data/loader/sample_stream.h"
 #include "shoal/parallel/parallel_model.h"
-#include "shoal/train/batches.h"
 
 namespace shoal::train {
 

@@ -18,9 +18,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "shoal/checkpoint/resume.h"
-#include "shoal/checkpoint/saver.h"
 #include "shoal/checkpoint/training_state.h"
 #include "shoal/comm/world.h"
 #include "shoal/config/run_config.h"
@@ -30,6 +29,11 @@
 #include "shoal/metrics/sink.h"
 #include "shoal/optim/gradient_scaler.h"
 #include "shoal/parallel/parallel_model.h"
+#include "shoal/train/progress.h"
+#include "shoal/train/run_checkpoints.h"
+#include "shoal/train/step_meter.h"
+#include "shoal/train/step_poll.h"
+#include "shoal/train/unread_steps.h"
 
 namespace shoal::train {
 
@@ -47,23 +51,18 @@ struct Hooks {
 
 enum class End { kDone, kStopped };
 
-// Returns the samples that a config trains on. Throws UsageError when there are none.
-std::shared_ptr<const data::SampleStream> open_training(const config::RunConfig& config);
-// Returns the validation samples of all sources that have some; nullptr when none has.
-std::shared_ptr<const data::SampleStream> open_validation(const config::RunConfig& config);
-
 class Trainer {
  public:
   // Initializes, loads or resumes the weights. `config` is resolved; its vocab_size may still be
   // auto. `world` outlives the trainer.
   Trainer(config::RunConfig config,
-          std::filesystem::path directory,
+          const std::filesystem::path& directory,
           comm::World& world,
           Hooks hooks);
   ~Trainer();
 
   // Returns the number of finished steps: above 0 at first when a run was resumed.
-  [[nodiscard]] int64_t steps_done() const { return step_; }
+  [[nodiscard]] int64_t steps_done() const { return progress_.step; }
   [[nodiscard]] const config::RunConfig& config() const { return config_; }
 
   End run(metrics::Sinks& sinks);
@@ -72,31 +71,29 @@ class Trainer {
   double evaluate_once();
 
  private:
-  struct StepFigures;
-
   [[nodiscard]] bool writes() const { return world_.rank() == 0; }
-  // Returns the state that checkpoints save, and that resume() loads into.
+  // Returns the state that checkpoints save, and that a resumed run loads into.
   checkpoint::TrainingState training_state();
-  void resume();
-  // Returns the validation loss of the best checkpoint that rank 0 sees.
-  std::optional<double> best_so_far();
-  StepFigures take_step();
-  metrics::StepRecord record_of(const StepFigures& figures);
-  void measure_peak();
+  // Returns the values of a checkpoint that say which run it is of.
+  [[nodiscard]] state::Values description() const;
+  // Takes a step, whose figures stay on the device.
+  void take_step();
+  // Reads the figures of the steps since the last call, and returns their records.
+  std::vector<metrics::StepRecord> read_records();
+  // Throws when too many steps in a row were skipped, the last of which is `step`.
+  void note_skipped(bool skipped, int64_t step);
   void evaluate_into(metrics::StepRecord& record, metrics::Sinks& sinks);
-  // Returns whether any rank was told to stop before the last step, and puts the largest memory of
-  // any rank into the record. Advances a save that is under way. Starts to ask all ranks again, in
-  // the background of the next step.
-  bool agree_after_step(metrics::StepRecord& record);
-  void note_skipped(bool skipped);
-  void finish_save_before();
-  // Returns false when the save is left out: one is under way, or it cannot begin. With `wait` an
-  // error ends the run.
-  bool save(metrics::Sinks& sinks, std::optional<double> best, bool wait);
-  [[nodiscard]] bool due(int64_t every) const { return every > 0 && step_ % every == 0; }
+  // Returns whether any rank was told to stop before the last step, and learns the largest memory
+  // of any rank. Advances a save that is under way.
+  bool agree_after_step();
+  // Whether the figures of the last step are read now. A CPU has them at once; another device is
+  // waited for at steps that are logged, and after the first, which tells of the start.
+  [[nodiscard]] bool reads_now() const {
+    return ranks_.device().is_cpu() || due(config_.train.log_every) || !meter_->has_begun();
+  }
+  [[nodiscard]] bool due(int64_t every) const { return every > 0 && progress_.step % every == 0; }
 
   config::RunConfig config_;
-  const std::filesystem::path checkpoints_;
   const Hooks hooks_;
   std::shared_ptr<const data::SampleStream> stream_;
   std::shared_ptr<const data::SampleStream> validation_;  // nullptr when there is none
@@ -105,23 +102,13 @@ class Trainer {
   std::unique_ptr<parallel::ParallelModel> model_;
   std::unique_ptr<optim::GradientScaler> scaler_;  // with fp16
   std::unique_ptr<feed::Feed> feed_;
-  checkpoint::Saver saver_;
-
-  int64_t step_ = 0;
-  int64_t tokens_ = 0;
-  int64_t skipped_ = 0;
+  RunCheckpoints checkpoints_;
+  StepPoll poll_;
+  std::unique_ptr<StepMeter> meter_;
+  UnreadSteps unread_;
+  Progress progress_;
+  int64_t memory_bytes_ = 0;  // the most of any rank
   int64_t skipped_in_a_row_ = 0;
-  uint64_t next_sample_ = 0;
-  bool first_step_of_process_ = true;
-  double recent_dt_ = 0;
-  double operations_per_token_ = 0;
-  double peak_ = 0;
-  // The message that ranks exchange after a step, in flight, and the phase of saves it is about.
-  at::Tensor told_;
-  comm::Control::Later telling_;
-  uint64_t told_phase_ = 0;
-  std::optional<double> best_;         // validation loss
-  std::optional<double> best_before_;  // best_ before the newest save began
 };
 
 }  // namespace shoal::train

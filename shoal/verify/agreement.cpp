@@ -23,36 +23,61 @@ double largest(const at::Tensor& x) { return x.numel() == 0 ? 0 : x.abs().max().
 
 enum class What { kInitial, kGradient, kWeight };
 
-const at::Tensor& shard_of(const ParallelModel& model, const plan::Holding& holding, What what) {
-  const parallel::UnitGroup& group = *model.groups()[holding.group];
-  return what == What::kGradient ? group.shard_gradient() : group.shard();
-}
+// The holdings of a model by name: a tied matrix can be on two stages.
+class Holdings {
+ public:
+  explicit Holdings(const ParallelModel& model) : model_(model) {
+    for (const plan::Holding& holding : model.holdings())
+      holdings_.emplace(holding.weight->name, holding);
+  }
 
-// Returns this rank's elements of a weight, or of its gradient.
-at::Tensor held(const ParallelModel& model, const plan::Holding& holding, What what) {
-  return shard_of(model, holding, what).narrow(0, holding.offset, holding.count);
-}
+  // Calls visit(this rank's elements, holding) for what this rank holds of `name`.
+  template <class Visit>
+  void for_each(const std::string& name, What what, Visit&& visit) const {
+    const auto [begin, end] = holdings_.equal_range(name);
+    for (auto it = begin; it != end; ++it) {
+      const plan::Holding& holding = it->second;
+      visit(what == What::kGradient ? model_.gradient_of(holding) : model_.weight_of(holding),
+            holding);
+    }
+  }
+
+ private:
+  const ParallelModel& model_;
+  std::multimap<std::string, plan::Holding> holdings_;
+};
 
 // Broadcasts the logical tensors of sides that rank 0 trains alone.
 class Reference {
  public:
-  Reference(const config::RunConfig& config, comm::Group all, int64_t sides)
-      : all_(std::move(all)),
-        sides_(sides),
+  // Rank 0 passes as many `sides` as there are; other ranks pass none.
+  Reference(const config::RunConfig& config,
+            comm::Control& all,
+            int64_t num_sides,
+            std::vector<Holdings> sides)
+      : all_(all),
+        num_sides_(num_sides),
+        sides_(std::move(sides)),
         units_(blueprint::units_of(config.model, blueprint::UnitRange::all(config.model))) {}
 
-  // Calls visit(name, tensors of each side, in fp64) on all ranks. `sides` is set on rank 0 only.
+  // Calls visit(name, tensors of each side, in fp64) on all ranks.
   template <class Visit>
-  void for_each(const std::vector<const Side*>& sides, What what, Visit&& visit) {
+  void for_each(What what, Visit&& visit) {
     for (const blueprint::UnitBlueprint& unit : units_) {
       if (unit.layout.elements == 0) continue;
-      const at::Tensor flat = at::zeros({sides_, unit.layout.elements}, at::kDouble);
-      for (size_t i = 0; i < sides.size(); ++i)
-        fill(flat[static_cast<int64_t>(i)], unit, sides[i]->model(), what);
-      all_.broadcast(flat, 0, "what one rank has in " + unit.name).wait();
+      const at::Tensor flat = at::zeros({num_sides_, unit.layout.elements}, at::kDouble);
+      for (size_t side = 0; side < sides_.size(); ++side) {
+        for (size_t i = 0; i < unit.weights.size(); ++i) {
+          const at::Tensor whole = view_of(flat[static_cast<int64_t>(side)], unit, i).view(-1);
+          sides_[side].for_each(
+              unit.weights[i].name, what,
+              [&](const at::Tensor& held, const plan::Holding&) { whole.copy_(held); });
+        }
+      }
+      all_.broadcast(flat, 0, "what one rank has in " + unit.name);
       for (size_t i = 0; i < unit.weights.size(); ++i) {
         std::vector<at::Tensor> tensors;
-        for (int64_t side = 0; side < sides_; ++side)
+        for (int64_t side = 0; side < num_sides_; ++side)
           tensors.push_back(view_of(flat[side], unit, i));
         visit(unit.weights[i].name, tensors);
       }
@@ -67,43 +92,10 @@ class Reference {
     return flat.narrow(0, unit.layout.offsets[weight], spec.local_elements()).view(spec.shape);
   }
 
-  static void fill(const at::Tensor& flat,
-                   const blueprint::UnitBlueprint& unit,
-                   const ParallelModel& model,
-                   What what) {
-    for (const plan::Holding& holding : model.holdings()) {
-      for (size_t i = 0; i < unit.weights.size(); ++i) {
-        if (unit.weights[i].name == holding.weight->name)
-          view_of(flat, unit, i).view(-1).copy_(held(model, holding, what));
-      }
-    }
-  }
-
-  comm::Group all_;
-  int64_t sides_;
+  comm::Control& all_;
+  int64_t num_sides_;
+  std::vector<Holdings> sides_;
   std::vector<blueprint::UnitBlueprint> units_;
-};
-
-// The layout's holdings by name: a tied matrix can be on two stages.
-class Holdings {
- public:
-  explicit Holdings(const ParallelModel& model) : model_(model) {
-    for (const plan::Holding& holding : model.holdings())
-      holdings_.emplace(holding.weight->name, holding);
-  }
-
-  // Calls visit(this rank's elements, the same elements of `whole`) for what this rank holds of
-  // `name`, in fp64.
-  template <class Visit>
-  void for_each(const std::string& name, const at::Tensor& whole, What what, Visit&& visit) const {
-    const auto [begin, end] = holdings_.equal_range(name);
-    for (auto it = begin; it != end; ++it)
-      visit(held(model_, it->second, what).to(at::kDouble), parallel::part_of(whole, it->second));
-  }
-
- private:
-  const ParallelModel& model_;
-  std::multimap<std::string, plan::Holding> holdings_;
 };
 
 // Takes the maximum, where NaN counts as the largest.
@@ -112,7 +104,7 @@ void raise(double& worst, double difference) {
 }
 
 // Takes the maximum over ranks; NaN when any rank has one.
-void share(comm::Group& all, Agreement& found) {
+void share(comm::Control& all, Agreement& found) {
   std::vector<double*> figures = {&found.loss,     &found.norm,     &found.largest_gradient,
                                   &found.own_loss, &found.own_norm, &found.largest_weight};
   for (auto& [name, difference] : found.tensors) {
@@ -124,7 +116,7 @@ void share(comm::Group& all, Agreement& found) {
   auto* const raw = values.data_ptr<double>();
   for (size_t i = 0; i < figures.size(); ++i)
     raw[i] = std::isnan(*figures[i]) ? HUGE_VAL : *figures[i];
-  all.all_reduce(values, comm::Reduce::kMax, "largest differences").wait();
+  all.all_reduce(values, comm::Reduce::kMax, "largest differences");
   for (size_t i = 0; i < figures.size(); ++i) *figures[i] = raw[i];
 }
 
@@ -159,14 +151,14 @@ class Errors {
     squares.held += static_cast<double>(by.numel());
   }
 
-  void share(comm::Group& all, Agreement& found) const {
+  void share(comm::Control& all, Agreement& found) const {
     std::vector<double> held;
     for (const auto& [key, squares] : sums_) {
       held.push_back(squares.layout);
       held.push_back(squares.held);
     }
     const at::Tensor values = at::tensor(held, at::kDouble);
-    all.all_reduce(values, comm::Reduce::kSum, "distances from fp64").wait();
+    all.all_reduce(values, comm::Reduce::kSum, "distances from fp64");
     const double* next = values.data_ptr<double>();
     for (const auto& [key, squares] : sums_) {
       TensorDifference& tensor = found.tensors[key.first];
@@ -213,10 +205,8 @@ Agreement compare_with_one_rank(const config::RunConfig& config,
   config::RunConfig exact = plain;
   exact.train.precision = config::Precision::kFp64;
   const bool is_exact = config.train.precision == config::Precision::kFp64;
-  std::vector<int> everybody(static_cast<size_t>(world.size()));
-  for (size_t i = 0; i < everybody.size(); ++i) everybody[i] = static_cast<int>(i);
-  comm::Group all = world.group("all", everybody);
-  const Ranks alone = Ranks::alone(world, config.train.device);
+  comm::Control& all = world.control();  // compares on CPUs, whatever the device
+  const Ranks alone = Ranks::alone(world);
   const Ranks ranks(world, config);  // the last group: no further connections are accepted
 
   Side layout(config, ranks);
@@ -228,43 +218,46 @@ Agreement compare_with_one_rank(const config::RunConfig& config,
     sides.push_back(std::make_unique<Side>(exact, alone));
     if (is_exact) move_by_last_place(*sides.back());
   }
-  std::vector<const Side*> views;
-  for (const auto& side : sides) views.push_back(side.get());
-  Reference reference(config, all, /*sides=*/2);
+  std::vector<Holdings> of_one_rank;
+  for (const auto& side : sides) of_one_rank.emplace_back(side->model());
+  Reference reference(config, all, /*num_sides=*/2, std::move(of_one_rank));
   const Holdings holdings(layout.model());
   Errors errors;
   Agreement found{
       .steps = options.steps, .resumed = options.resume != nullptr, .lr = config.optimizer.lr};
   const auto compare = [&](What what, double TensorDifference::*field,
                            Distance TensorDifference::*error) {
-    reference.for_each(
-        views, what, [&](const std::string& name, const std::vector<at::Tensor>& wholes) {
-          raise(what == What::kGradient ? found.largest_gradient : found.largest_weight,
-                largest(wholes.front()));
-          raise(found.tensors[name].*field, 0);
-          holdings.for_each(name, wholes.front(), what,
-                            [&](const at::Tensor& mine, const at::Tensor& theirs) {
-                              raise(found.tensors[name].*field, largest(mine - theirs));
-                            });
-          if (error == nullptr) return;
-          if (is_exact) {
-            double TensorDifference::*const own = what == What::kGradient
-                                                      ? &TensorDifference::own_gradient
-                                                      : &TensorDifference::own_weight;
-            return raise(found.tensors[name].*own, largest(wholes.front() - wholes.back()));
-          }
-          errors.add_one_rank(error, name, wholes.front(), wholes.back());
-          holdings.for_each(name, wholes.back(), what,
-                            [&](const at::Tensor& mine, const at::Tensor& theirs) {
-                              errors.add_layout(error, name, mine - theirs);
-                            });
-        });
+    // Calls visit(layout - whole) for what this rank holds of a tensor.
+    const auto differences = [&](const std::string& name, const at::Tensor& whole, auto&& visit) {
+      holdings.for_each(name, what, [&](const at::Tensor& mine, const plan::Holding& holding) {
+        visit(mine.to(at::kCPU, at::kDouble) - parallel::part_of(whole, holding));
+      });
+    };
+    reference.for_each(what, [&](const std::string& name, const std::vector<at::Tensor>& wholes) {
+      raise(what == What::kGradient ? found.largest_gradient : found.largest_weight,
+            largest(wholes.front()));
+      raise(found.tensors[name].*field, 0);
+      differences(name, wholes.front(), [&](const at::Tensor& difference) {
+        raise(found.tensors[name].*field, largest(difference));
+      });
+      if (error == nullptr) return;
+      if (is_exact) {
+        double TensorDifference::*const own = what == What::kGradient
+                                                  ? &TensorDifference::own_gradient
+                                                  : &TensorDifference::own_weight;
+        return raise(found.tensors[name].*own, largest(wholes.front() - wholes.back()));
+      }
+      errors.add_one_rank(error, name, wholes.front(), wholes.back());
+      differences(name, wholes.back(), [&](const at::Tensor& difference) {
+        errors.add_layout(error, name, difference);
+      });
+    });
   };
   const auto compare_scalars = [&](double& worst, const at::Tensor& theirs,
                                    const at::Tensor& ours) {
     const at::Tensor expected =
-        theirs.defined() ? theirs.to(at::kDouble).view({1}) : at::zeros({1}, at::kDouble);
-    all.broadcast(expected, 0, "what one rank has").wait();
+        theirs.defined() ? theirs.to(at::kCPU, at::kDouble).view({1}) : at::zeros({1}, at::kDouble);
+    all.broadcast(expected, 0, "what one rank has");
     raise(worst, std::abs(expected.item<double>() - ours.item<double>()));
     return expected.item<double>();
   };

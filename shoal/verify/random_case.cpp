@@ -225,7 +225,7 @@ config::RunConfig RandomCase::config() const {
   std::vector<std::string> texts;
   for (const auto& [key, value] : sets) texts.push_back(key + "=" + value);
   return compared(
-      config::load_or_throw({.sets = std::move(texts), .world = config::World{ranks, ranks}}));
+      config::load_or_throw({.sets = std::move(texts), .job = config::JobSize{ranks, ranks}}));
 }
 
 std::string RandomCase::command() const {

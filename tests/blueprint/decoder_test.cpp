@@ -92,7 +92,7 @@ TEST(Decoder, HasTheTiedMatrixWhereverItIsNeeded) {
   };
   EXPECT_EQ(last_weight(true, false), kTiedMatrix);
   EXPECT_EQ(last_weight(true, true), "head.norm.bias") << "that of the embedding beside it";
-  EXPECT_EQ(last_weight(false, true), "head.scores.weight");
+  EXPECT_EQ(last_weight(false, true), "head.logits.weight");
 }
 
 TEST(Decoder, IsRefusedWhereRanksWouldHaveNothing) {

@@ -71,7 +71,7 @@ void on_ranks(int count, const std::vector<std::string>& layout, const Body& bod
                                      "optimizer.lr=0.01", "optimizer.warmup=0"};
     sets.insert(sets.end(), layout.begin(), layout.end());
     const config::RunConfig config =
-        config::load_or_throw({.sets = sets, .world = config::World{count, count}});
+        config::load_or_throw({.sets = sets, .job = config::JobSize{count, count}});
     {
       const parallel::Ranks ranks(*world, config);
       Side side(config, ranks);

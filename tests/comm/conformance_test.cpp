@@ -7,6 +7,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "shoal/comm/backends.h"
 #include "shoal/comm/world.h"
 #include "shoal/core/format.h"
 
@@ -27,6 +28,7 @@ std::string name_of(const ::testing::TestParamInfo<Setting>& info) {
   const char* backend = info.param.backend == Backend::kGloo     ? "gloo"
                         : info.param.backend == Backend::kMpi    ? "mpi"
                         : info.param.backend == Backend::kStrict ? "strict"
+                        : info.param.backend == Backend::kNccl   ? "nccl"
                                                                  : "local";
   return format("{}_{}", backend, info.param.ranks);
 }
@@ -40,12 +42,23 @@ const std::vector<int64_t> kSizes = {1, 13, 4099};
 // Past the chunk of the pairwise reduce-scatter, so that several chunks and an uneven last one run.
 constexpr int64_t kSeveralChunks = 300'007;
 
+// The device of this rank's tensors: every process of this test is one rank.
+c10::Device& device() {
+  static c10::Device chosen(c10::kCPU);
+  return chosen;
+}
+
+at::TensorOptions on_device(at::ScalarType type) {
+  return at::TensorOptions(type).device(device());
+}
+
 bool has(at::ScalarType type, Reduce op) { return op != Reduce::kAvg || at::isFloatingType(type); }
 
 // Returns the contribution of rank `rank`: `size` elements from `first` on. They are integers from
 // -6 to 6: sums over 8 ranks are exact even in bfloat16, so every reduction has one right answer.
 at::Tensor whole_numbers(int rank, int64_t size, at::ScalarType type, int64_t first = 0) {
-  return ((at::arange(first, first + size, at::kLong) * 7 + rank * 5).remainder(13) - 6).to(type);
+  return ((at::arange(first, first + size, on_device(at::kLong)) * 7 + rank * 5).remainder(13) - 6)
+      .to(type);
 }
 
 at::Tensor reference(Reduce op, int ranks, int64_t size, at::ScalarType type, int64_t first = 0) {
@@ -104,7 +117,7 @@ void check_reductions(Group& group, at::ScalarType type, int64_t size) {
       expect_same(x, reference(op, n, size, type), op, describe("reduce", type, size, op));
 
     const at::Tensor in = whole_numbers(group.rank(), size * n, type);
-    at::Tensor shard = at::empty({size}, type);
+    at::Tensor shard = at::empty({size}, on_device(type));
     group.reduce_scatter(shard, in, op, "test").wait();
     const at::Tensor mine = reference(op, n, size, type, group.rank() * size);
     expect_same(shard, mine, op, describe("reduce_scatter", type, size, op));
@@ -124,7 +137,7 @@ void check_movements(Group& group, at::ScalarType type, int64_t size) {
   std::vector<at::Tensor> all;
   for (int rank = 0; rank < n; ++rank) all.push_back(whole_numbers(rank, size, type));
   const at::Tensor gathered = at::cat(all);
-  at::Tensor out = at::zeros({size * n}, type);
+  at::Tensor out = at::zeros({size * n}, on_device(type));
   group.all_gather(out, whole_numbers(me, size, type), "test").wait();
   EXPECT_TRUE(out.equal(gathered)) << describe("all_gather", type, size);
 
@@ -140,13 +153,13 @@ void check_movements(Group& group, at::ScalarType type, int64_t size) {
     EXPECT_TRUE(out.equal(gathered)) << describe("gather", type, size);
   }
 
-  at::Tensor shard = at::zeros({size}, type);
+  at::Tensor shard = at::zeros({size}, on_device(type));
   group.scatter(shard, me == root ? gathered : at::Tensor(), root, "test").wait();
   EXPECT_TRUE(shard.equal(whole_numbers(me, size, type))) << describe("scatter", type, size);
 
   // Part j of rank i goes to rank j as its part i.
   const at::Tensor in = whole_numbers(me, size * n, type);
-  at::Tensor swapped = at::zeros({size * n}, type);
+  at::Tensor swapped = at::zeros({size * n}, on_device(type));
   group.all_to_all(swapped, in, {}, "test").wait();
   for (int rank = 0; rank < n; ++rank) {
     EXPECT_TRUE(
@@ -168,8 +181,9 @@ void check_uneven_all_to_all(Group& group) {
   }
   const int64_t in_size = std::accumulate(splits.in.begin(), splits.in.end(), int64_t{0});
   const int64_t out_size = std::accumulate(splits.out.begin(), splits.out.end(), int64_t{0});
-  at::Tensor out = at::full({out_size}, -1, at::kFloat);
-  group.all_to_all(out, at::full({in_size}, group.rank(), at::kFloat), splits, "uneven").wait();
+  at::Tensor out = at::full({out_size}, -1, on_device(at::kFloat));
+  group.all_to_all(out, at::full({in_size}, group.rank(), on_device(at::kFloat)), splits, "uneven")
+      .wait();
   int64_t first = 0;
   for (int rank = 0; rank < n; ++rank) {
     const int64_t size = splits.out[static_cast<size_t>(rank)];
@@ -179,15 +193,47 @@ void check_uneven_all_to_all(Group& group) {
 }
 
 // Whether a receive finds its message by tag, and may be posted before others: NCCL's rules do not have it.
-bool has_tags(const Group& group) { return group.backend() != "strict"; }
+bool has_tags(const Group& group) {
+  return group.backend() != "strict" && group.backend() != "nccl";
+}
+
+// Transfers that meet in the order of both sides, as every backend has them: first together, then a
+// message that goes from the first rank to the last.
+void check_transfers_in_order(Group& group, at::ScalarType type, int64_t size) {
+  const int n = group.size();
+  if (n == 1) return;
+  const int me = group.rank();
+  const int right = (me + 1) % n;
+  const int left = (me - 1 + n) % n;
+  at::Tensor first = at::zeros({size}, on_device(type));
+  at::Tensor second = at::zeros({size}, on_device(type));
+  using Way = Group::Transfer::Way;
+  group
+      .exchange({{Way::kRecv, first, left, 7},
+                 {Way::kRecv, second, left, 8},
+                 {Way::kSend, whole_numbers(me, size, type, 1), right, 7},
+                 {Way::kSend, whole_numbers(me, size, type, 2), right, 8}},
+                "ring")
+      .wait();
+  EXPECT_TRUE(first.equal(whole_numbers(left, size, type, 1))) << describe("exchange", type, size);
+  EXPECT_TRUE(second.equal(whole_numbers(left, size, type, 2))) << describe("exchange", type, size);
+
+  at::Tensor message = whole_numbers(0, size, type);
+  if (me > 0) {
+    message.zero_();
+    group.recv(message, left, 5, "chain").wait();
+  }
+  if (me + 1 < n) group.send(message, right, 5, "chain").wait();
+  EXPECT_TRUE(message.equal(whole_numbers(0, size, type))) << describe("send", type, size);
+}
 
 void check_transfers(Group& group, at::ScalarType type, int64_t size) {
   const int n = group.size();
   if (n == 1 || !has_tags(group)) return;
   const int right = (group.rank() + 1) % n;
   const int left = (group.rank() - 1 + n) % n;
-  at::Tensor first = at::zeros({size}, type);
-  at::Tensor second = at::zeros({size}, type);
+  at::Tensor first = at::zeros({size}, on_device(type));
+  at::Tensor second = at::zeros({size}, on_device(type));
   // Messages are received in the opposite order: they match by tag.
   using Way = Group::Transfer::Way;
   group
@@ -200,7 +246,7 @@ void check_transfers(Group& group, at::ScalarType type, int64_t size) {
   EXPECT_TRUE(first.equal(whole_numbers(left, size, type, 1))) << describe("exchange", type, size);
   EXPECT_TRUE(second.equal(whole_numbers(left, size, type, 2))) << describe("exchange", type, size);
 
-  at::Tensor received = at::zeros({size}, type);
+  at::Tensor received = at::zeros({size}, on_device(type));
   Pending receiving = group.recv(received, left, Group::kMaxTag, "ring");
   Pending sending =
       group.send(whole_numbers(group.rank(), size, type), right, Group::kMaxTag, "ring");
@@ -220,9 +266,9 @@ void check_coalesced(Group& group, at::ScalarType type) {
   for (const int64_t size : sizes) {
     sums.push_back(whole_numbers(group.rank(), size, type));
     shards.push_back(whole_numbers(group.rank(), size, type));
-    wholes.push_back(at::zeros({size * n}, type));
+    wholes.push_back(at::zeros({size * n}, on_device(type)));
     inputs.push_back(whole_numbers(group.rank(), size * n, type));
-    parts.push_back(at::zeros({size}, type));
+    parts.push_back(at::zeros({size}, on_device(type)));
   }
   Pending reduce = group.all_reduce(sums, Reduce::kSum, "many");
   Pending gather = group.all_gather(wholes, shards, "many");
@@ -246,10 +292,10 @@ void check_precision(Group& group, at::ScalarType type) {
   const int n = group.size();
   constexpr int64_t kSize = 10'007;
   const auto value = [&](int rank) {
-    return at::sin(at::arange(kSize * n, at::kDouble) * 0.37 + rank).to(type);
+    return at::sin(at::arange(kSize * n, on_device(at::kDouble)) * 0.37 + rank).to(type);
   };
-  at::Tensor exact = at::zeros({kSize * n}, at::kDouble);
-  at::Tensor magnitude = at::zeros({kSize * n}, at::kDouble);
+  at::Tensor exact = at::zeros({kSize * n}, on_device(at::kDouble));
+  at::Tensor magnitude = at::zeros({kSize * n}, on_device(at::kDouble));
   for (int rank = 0; rank < n; ++rank) {
     exact += value(rank).to(at::kDouble);
     magnitude += value(rank).to(at::kDouble).abs();
@@ -263,7 +309,7 @@ void check_precision(Group& group, at::ScalarType type) {
   const double steps = n;  // n - 1 additions and the rounding of the result
   EXPECT_TRUE(
       ((x.to(at::kDouble) - exact).abs() <= magnitude * half_ulp * steps).all().item<bool>());
-  at::Tensor shard = at::zeros({kSize}, type);
+  at::Tensor shard = at::zeros({kSize}, on_device(type));
   group.reduce_scatter(shard, value(group.rank()), Reduce::kSum, "precision").wait();
   const at::Tensor mine = exact.narrow(0, group.rank() * kSize, kSize);
   const at::Tensor bound = magnitude.narrow(0, group.rank() * kSize, kSize) * half_ulp * steps;
@@ -278,7 +324,7 @@ void check_overlap(Group& group) {
   std::vector<Pending> pending;
   for (int i = 0; i < 20; ++i) {
     sums.push_back(whole_numbers(group.rank(), 1021 + i, at::kFloat));
-    wholes.push_back(at::zeros({(101 + i) * n}, at::kFloat));
+    wholes.push_back(at::zeros({(101 + i) * n}, on_device(at::kFloat)));
     pending.push_back(group.all_reduce(sums.back(), Reduce::kSum, format("sum {}", i)));
     pending.push_back(group.all_gather(
         wholes.back(), whole_numbers(group.rank(), 101 + i, at::kFloat), format("gather {}", i)));
@@ -301,14 +347,16 @@ void check_transfers_around_collectives(Group& group) {
   const int right = (group.rank() + 1) % n;
   const int left = (group.rank() - 1 + n) % n;
   for (int tag = 0; tag < n; ++tag) {
-    at::Tensor received = at::zeros({13});
+    at::Tensor received = at::zeros({13}, on_device(at::kFloat));
     Pending receiving = group.recv(received, left, tag, "posted early");
-    at::Tensor out = at::zeros({13 * n});
-    group.all_to_all(out, at::full({13 * n}, group.rank(), at::kFloat), {}, "in between").wait();
-    at::Tensor whole = at::zeros({13 * n});
-    group.all_gather(whole, at::full({13}, group.rank(), at::kFloat), "in between").wait();
-    Pending sending =
-        group.send(at::full({13}, 1000 + group.rank(), at::kFloat), right, tag, "sent late");
+    at::Tensor out = at::zeros({13 * n}, on_device(at::kFloat));
+    group.all_to_all(out, at::full({13 * n}, group.rank(), on_device(at::kFloat)), {}, "in between")
+        .wait();
+    at::Tensor whole = at::zeros({13 * n}, on_device(at::kFloat));
+    group.all_gather(whole, at::full({13}, group.rank(), on_device(at::kFloat)), "in between")
+        .wait();
+    Pending sending = group.send(at::full({13}, 1000 + group.rank(), on_device(at::kFloat)), right,
+                                 tag, "sent late");
     receiving.wait();
     sending.wait();
     EXPECT_TRUE(received.eq(1000 + left).all().item<bool>()) << "tag " << tag;
@@ -323,7 +371,7 @@ void check_one_buffer(Group& group) {
   const int n = group.size();
   constexpr int64_t kPart = 17;
   const auto mine = [&] { return whole_numbers(group.rank(), kPart, at::kFloat); };
-  at::Tensor arena = at::full({kPart * (n + 1)}, -7.0);
+  at::Tensor arena = at::full({kPart * (n + 1)}, -7.0, on_device(at::kFloat));
   const at::Tensor whole = arena.narrow(0, 0, kPart * n);
   const at::Tensor shard = arena.narrow(0, kPart * n, kPart);
   shard.copy_(mine());
@@ -345,14 +393,14 @@ void check_one_buffer(Group& group) {
 }
 
 void check_edges(Group& group) {
-  at::Tensor empty = at::zeros({0});
+  at::Tensor empty = at::zeros({0}, on_device(at::kFloat));
   group.all_reduce(empty, Reduce::kSum, "nothing").wait();
   group.all_gather(empty, empty, "nothing").wait();
   group.reduce_scatter(empty, empty, Reduce::kSum, "nothing").wait();
-  at::Tensor bytes = at::full({7}, group.rank(), at::kByte);
+  at::Tensor bytes = at::full({7}, group.rank(), on_device(at::kByte));
   group.broadcast(bytes, group.size() - 1, "bytes").wait();
   EXPECT_EQ(bytes[6].item<int>(), group.size() - 1);
-  at::Tensor matrix = at::ones({3, 5}, at::kDouble);
+  at::Tensor matrix = at::ones({3, 5}, on_device(at::kDouble));
   group.all_reduce(matrix, Reduce::kSum, "a matrix").wait();
   EXPECT_TRUE(matrix.eq(group.size()).all().item<bool>());
   group.barrier("test").wait();
@@ -372,7 +420,7 @@ void check_subgroups(World& world) {
   std::vector<int> mine;
   for (int rank = world.rank() % 2; rank < world.size(); rank += 2) mine.push_back(rank);
   Group group = world.group("parity", mine);
-  at::Tensor x = at::full({5}, world.rank(), at::kDouble);
+  at::Tensor x = at::full({5}, world.rank(), on_device(at::kDouble));
   group.all_reduce(x, Reduce::kSum, "subgroup").wait();
   EXPECT_EQ(x[4].item<double>(), std::accumulate(mine.begin(), mine.end(), 0));
   EXPECT_EQ(group.ranks(), mine);
@@ -403,6 +451,7 @@ TEST_P(Conformance, EveryCallAgreesWithASerialReference) {
         const auto world = World::join(
             me, environment,
             {.backend = setting.backend, .deadline = std::chrono::seconds(60), .control_block = 3});
+        device() = world->device();
         {
           Group group = world->group("all", everyone(*world));
           for (const at::ScalarType type : kTypes) {
@@ -410,6 +459,7 @@ TEST_P(Conformance, EveryCallAgreesWithASerialReference) {
               check_reductions(group, type, size);
               check_movements(group, type, size);
               check_transfers(group, type, size);
+              check_transfers_in_order(group, type, size);
             }
             check_coalesced(group, type);
             if (at::isFloatingType(type)) check_precision(group, type);
@@ -447,6 +497,18 @@ INSTANTIATE_TEST_SUITE_P(Backends,
                                            Setting{Backend::kStrict, 3},
                                            Setting{Backend::kStrict, 4}),
                          name_of);
+
+// Returns the settings of a build with GPUs, which has no others.
+std::vector<Setting> on_gpus() {
+  std::vector<Setting> settings;
+  for (const BackendStatus& status : backend_table()) {
+    if (status.backend != Backend::kNccl || !status.usable) continue;
+    for (const int ranks : {1, 2, 3, 4, 8}) settings.push_back({Backend::kNccl, ranks});
+  }
+  return settings;
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpus, Conformance, ::testing::ValuesIn(on_gpus()), name_of);
 
 }  // namespace
 }  // namespace shoal::comm

@@ -51,7 +51,7 @@ TEST(Load, ASectionMayBeEmpty) {
 
 TEST(Load, WithAWorldAutoIsResolved) {
   EXPECT_EQ(
-      load_or_throw({.sets = {"parallel.tp=2"}, .world = World{.ranks = 8}}).parallel.dp_shard, 4);
+      load_or_throw({.sets = {"parallel.tp=2"}, .job = JobSize{.ranks = 8}}).parallel.dp_shard, 4);
   EXPECT_EQ(load_or_throw({.sets = {"parallel.tp=2"}}).parallel.dp_shard, std::nullopt);
 }
 
@@ -60,7 +60,7 @@ TEST(Load, ThrowsTheCompleteReport) {
   const std::string file = dir / "a.yaml";
   write_file_atomically(file, "comm:\n  deadlin: 1m\n");
   try {
-    load_or_throw({.file = file, .sets = {"parallel.tp=3"}, .world = World{.ranks = 8}});
+    load_or_throw({.file = file, .sets = {"parallel.tp=3"}, .job = JobSize{.ranks = 8}});
     FAIL() << "two problems";
   } catch (const UsageError& error) {
     EXPECT_EQ(

@@ -26,7 +26,7 @@ struct Wrong {
   std::string yaml;
   std::vector<Problem> problems;  // where, place, what, hint
   std::vector<std::string> sets = {};
-  std::optional<World> world = std::nullopt;
+  std::optional<JobSize> job = std::nullopt;
 
   friend std::ostream& operator<<(std::ostream& out, const Wrong& wrong) {
     return out << wrong.name;
@@ -390,59 +390,59 @@ std::vector<Wrong> disagreements() {
          "dp_shard: auto",
          "launch 6 or 12 ranks, or choose degrees whose product divides 8"}},
        {},
-       World{.ranks = 8}},
+       JobSize{.ranks = 8}},
       {"DegreesDoNotMultiplyToTheRanks",
        "parallel: {dp_shard: 2, tp: 2}\n",
        {{"parallel", "run.yaml:1:1",
          "dp_replicate*dp_shard*cp*pp*tp = 1*2*1*1*2 = 4, but there are 8 ranks",
          "launch 4 ranks, or write `dp_shard: 4` or `dp_shard: auto`"}},
        {},
-       World{.ranks = 8}},
+       JobSize{.ranks = 8}},
       {"DegreesWithOneRank",
        "parallel: {dp_shard: 2}\n",
        {{"parallel", "run.yaml:1:1",
          "dp_replicate*dp_shard*cp*pp*tp = 1*2*1*1*1 = 2, but there is 1 rank",
          "launch 2 ranks, or write `dp_shard: 1` or `dp_shard: auto`"}},
        {},
-       World{.ranks = 1}},
+       JobSize{.ranks = 1}},
       {"KeepsStepsThatAreNotSaved",
        "train:\n  save_every: 400\n  keep_every: 1000\n",
        {{"train.keep_every", "run.yaml:3:15", "1000 is no multiple of train.save_every = 400",
          "write 1200, or another multiple of 400"}},
        {},
-       World{.ranks = 1}},
+       JobSize{.ranks = 1}},
       {"KeepsStepsWithoutSavingAny",
        "train: {save_every: 0, keep_every: 7}\n",
        {{"train.keep_every", "run.yaml:1:36", "7 finds nothing to keep: train.save_every is 0",
          "write how often to save as train.save_every"}},
        {},
-       World{.ranks = 1}},
+       JobSize{.ranks = 1}},
       {"TensorRanksWithoutHeads",
        "parallel:\n  tp: 16\nmodel: {kv_heads: 6}\n",
        {{"parallel.tp", "run.yaml:2:7",
          "model.heads = 12 is less than parallel.tp = 16: choose a tp of at most 12",
          "what tp leaves, pp or dp_shard can take"}},
        {},
-       World{.ranks = 32}},
+       JobSize{.ranks = 32}},
       {"TensorRanksCrossNodes",
        "parallel:\n  tp: 16\nmodel: {heads: 16}\n",
        {{"parallel.tp", "run.yaml:2:7", "16 is more than the 8 ranks of a node",
          "write `tp: 8`, and raise pp or dp_shard instead"}},
        {},
-       World{.ranks = 32, .ranks_per_node = 8}},
+       JobSize{.ranks = 32, .ranks_per_node = 8}},
       {"TensorRanksDoNotFitNodes",
        "",
        {{"parallel.tp", "--set",
          "4 does not divide the 6 ranks of a node, so a group would cross nodes",
          "write `tp: 3`, and raise pp or dp_shard instead"}},
        {"parallel.tp=4"},
-       World{.ranks = 24, .ranks_per_node = 6}},
+       JobSize{.ranks = 24, .ranks_per_node = 6}},
       {"LocalWithManyRanks",
        "comm:\n  backend: local\n",
        {{"comm.backend", "run.yaml:2:12", "local connects nobody, but there are 8 ranks",
          "write `backend: auto`, or launch 1 rank"}},
        {},
-       World{.ranks = 8}},
+       JobSize{.ranks = 8}},
       {"EverythingAtOnce",
        "runn: {}\nrun:\n  seed: -1\nparallel:\n  tp: 3\ncomm:\n  backend: local\nlog:\n  "
        "all_ranks: on\n",
@@ -462,13 +462,13 @@ std::vector<Wrong> disagreements() {
         {"comm.backend", "run.yaml:7:12", "local connects nobody, but there are 8 ranks",
          "write `backend: auto`, or launch 1 rank"}},
        {"log.level=loud"},
-       World{.ranks = 8, .ranks_per_node = 4}},
+       JobSize{.ranks = 8, .ranks_per_node = 4}},
       {"NoArithmeticOnARefusedValue",
        "parallel:\n  tp: three\n  pp: 3\n",
        {{"parallel.tp", "run.yaml:2:7", "three is not a whole number in plain digits",
          "write a whole number from 1 to 1024"}},
        {},
-       World{.ranks = 8}},
+       JobSize{.ranks = 8}},
   };
 }
 
@@ -485,7 +485,7 @@ class WrongConfig : public ::testing::TestWithParam<Wrong> {};
 
 TEST_P(WrongConfig, GetsItsCompleteAnswer) {
   const Wrong& wrong = GetParam();
-  const Request request{.file = "run.yaml", .sets = wrong.sets, .world = wrong.world};
+  const Request request{.file = "run.yaml", .sets = wrong.sets, .job = wrong.job};
   EXPECT_EQ(told(load_text(wrong.yaml, request).found.problems), told(wrong.problems));
 }
 

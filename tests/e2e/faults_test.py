@@ -22,21 +22,12 @@ import time
 import unittest
 
 from safetensors_file import change_number
-from training_runs import PATIENCE, Run, documents, end_of, kill, shoal
+from training_runs import PATIENCE, Run, documents, end_of, kill, ranks_of, shoal
 
 # Odd sizes throughout: 7 x 17 tokens, 3 heads of 10.
 MODEL = ["model.layers=2", "model.heads=3", "model.width=30", "model.context=17"]
 TRAINING = ["train.batch=7", "train.threads=1", "train.eval_every=0", "train.save_every=0",
             "optimizer.lr=3e-3", "optimizer.warmup=3", "optimizer.lr_schedule=constant"]
-
-
-def ranks_of(launcher):
-    """Rank -> process."""
-    found = {}
-    for pid in pathlib.Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text().split():
-        variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
-        found[next(int(text.removeprefix("SHOAL_RANK=")) for text in variables if text.startswith("SHOAL_RANK="))] = int(pid)
-    return found
 
 
 def sockets_of(pid):
@@ -171,7 +162,7 @@ class Ranks(Faults):
         named = [when for when, line in lines if re.search(rf"rank \d: .*{missing}", line)]
         print(f"{sharding}: rank {stopped} is named after {named[0] if named else None} s, the job ends after {ended} s")
         self.assertTrue(named, lines)
-        # Whoever has waited for a deadline asks the store for two seconds who is missing, and for two more when another of
+        # Whoever has waited for a deadline asks the store for a moment who is missing, and for one more when another of
         # its calls is late as well. One call waited for after the other would take a deadline each.
         self.assertLess(named[0], 2 * self.DEADLINE)
         # Half a second later the launcher tells the stopped rank to go on and to end. Its peers are gone by then, which Gloo

@@ -45,11 +45,12 @@ def figures_of(directory):
 class Run:
     """A run in `scratch`/runs, by one process or by the ranks of a launcher. Each command that is started goes on with it."""
 
-    def __init__(self, scratch, name, *sets, ranks=1):
+    def __init__(self, scratch, name, *sets, ranks=1, before=()):
+        """`before`: words before the command, of a program that runs it."""
         self.directory = scratch / "runs" / name
         launcher = ["launch", "--ranks", str(ranks), "--"] if ranks > 1 else []
         words = [f"run.directory={scratch / 'runs'}", f"run.name={name}", "train.init_from=resume", *sets]
-        self.command = [SHOAL, *launcher, "train", *(word for text in words for word in ("--set", text))]
+        self.command = [*before, SHOAL, *launcher, "train", *(word for text in words for word in ("--set", text))]
 
     def start(self):
         return subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
@@ -74,6 +75,15 @@ class Run:
             assert time.monotonic() < until, f"{self.directory.name} does not come to step {step} in {PATIENCE} s"
             time.sleep(0.005)
         return False
+
+
+def ranks_of(launcher):
+    """Rank -> process."""
+    found = {}
+    for pid in pathlib.Path(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read_text().split():
+        variables = pathlib.Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
+        found[next(int(text.removeprefix("SHOAL_RANK=")) for text in variables if text.startswith("SHOAL_RANK="))] = int(pid)
+    return found
 
 
 def end_of(process, code=0):

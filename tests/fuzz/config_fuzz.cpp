@@ -20,9 +20,9 @@ namespace {
 
 using shoal::config::Entry;
 using shoal::config::Findings;
+using shoal::config::JobSize;
 using shoal::config::RunConfig;
 using shoal::config::Table;
-using shoal::config::World;
 using shoal::tests::Everything;
 using shoal::tests::require;
 
@@ -49,8 +49,8 @@ void try_file(std::string_view input) {
   require(report("fuzz.yaml", found.problems).size() < 100'000);
   expect_round_trip<Config>(table);
   if constexpr (std::is_same_v<Config, RunConfig>) {
-    const World world{.ranks = 8, .ranks_per_node = 4};
-    if (check(config, world).empty()) resolve(config, world);
+    const JobSize job{.ranks = 8, .ranks_per_node = 4};
+    if (check(config, job).empty()) resolve(config, job);
   }
 }
 

@@ -17,7 +17,7 @@ namespace {
 using namespace shoal::data;  // NOLINT(google-build-using-namespace)
 using shoal::tests::require;
 
-using Part = TokenFile::Part;
+using Status = TokenFile::Status;
 
 constexpr uint32_t kVocabSize = 1000;
 
@@ -55,15 +55,15 @@ Content read(std::string_view input, size_t max_tokens) {
   try {
     for (;;) {
       const size_t before = content.ids.size();
-      const Part part = reader->next(max_tokens, content.ids);
+      const Status status = reader->next(max_tokens, content.ids);
       const size_t got = content.ids.size() - before;
       require(got <= max_tokens);
-      if (part == Part::kEnd) {
+      if (status == Status::kEnd) {
         require(got == 0);
         break;
       }
-      if (part == Part::kMore) require(got == max_tokens);
-      if (part == Part::kDocumentEnds) content.ends.push_back(content.ids.size());
+      if (status == Status::kMore) require(got == max_tokens);
+      if (status == Status::kDocumentEnds) content.ends.push_back(content.ids.size());
     }
   } catch (const shoal::DataError&) {
     content.whole = false;

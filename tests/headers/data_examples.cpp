@@ -109,7 +109,7 @@ void token_file(void (*use)(const std::vector<TokenId>&)) {
                                               .vocab_size = 50257,
                                               .mark = DocumentMark{50256, MarkPlace::kFirst}});
   std::vector<TokenId> document;
-  while (file.next(SIZE_MAX, document) != TokenFile::Part::kEnd) {
+  while (file.next(SIZE_MAX, document) != TokenFile::Status::kEnd) {
     use(document);
     document.clear();
   }

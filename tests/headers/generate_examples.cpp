@@ -88,8 +88,8 @@ void model_job(const std::shared_ptr<const data::Tokenizer>& tokenizer,
 }
 
 // app/engine/open_model.h
-void opened_model(const LayoutPlace& place) {
-  const OpenedModel opened = open_model("gpt2", place);
+void opened_model(const config::RunConfig& config, const parallel::Ranks& ranks) {
+  const OpenedModel opened = open_model("gpt2", config, ranks);
   opened.model->config().context;
 }
 

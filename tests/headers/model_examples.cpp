@@ -52,9 +52,9 @@ TEST(HeaderExamples, Decoder) {
 }
 
 // shoal/model/functions/entropy_loop.h
-void entropy_loop(Bf16* scores, size_t target) {
-  float loss = cross_entropy_of_row(scores, 50257, target);
-  float same = cross_entropy_to_gradient(scores, 50257, target, 1.0F);
+void entropy_loop(Bf16* logits, size_t target) {
+  float loss = cross_entropy_of_row(logits, 50257, target);
+  float same = cross_entropy_to_gradient(logits, 50257, target, 1.0F);
 }
 
 // shoal/model/functions/gelu_loop.h
@@ -118,11 +118,11 @@ namespace {
 // shoal/optim/muon.h
 void muon(const at::Tensor& weight,
           const at::Tensor& gradient,
-          const at::Tensor& mean,
+          const at::Tensor& momentum,
           const MuonOptions& options,
           const at::Tensor& divisor,
           const at::Tensor& skipped) {
-  const at::Tensor direction = muon_direction(gradient, mean, options, divisor, skipped);
+  const at::Tensor direction = muon_direction(gradient, momentum, options, divisor, skipped);
   take_muon_step(weight, muon_change(direction), options, skipped);
 }
 
@@ -134,7 +134,8 @@ void optimizer(const config::RunConfig& config,
   Optimizer optimizer(config.optimizer, units);
   optimizer.begin(lr);
   optimizer.judge(loss, optimizer.squared_norm());
-  for (size_t unit = 0; unit < optimizer.units(); ++unit) optimizer.update(unit);
+  const std::vector<size_t> numbers = {0, 1};
+  optimizer.update(numbers);
   optimizer.result().gradient_norm;
 }
 

@@ -11,9 +11,9 @@
 #include "shoal/model/decoder.h"
 #include "shoal/parallel/parallel_model.h"
 #include "shoal/parallel/ranks.h"
-#include "shoal/parallel/tensor_builder.h"
-#include "shoal/parallel/tensor_gradients.h"
-#include "shoal/parallel/tensor_rows.h"
+#include "shoal/parallel/tensor/tensor_builder.h"
+#include "shoal/parallel/tensor/tensor_gradients.h"
+#include "shoal/parallel/tensor/tensor_rows.h"
 #include "shoal/state/checkpoint_store.h"
 #include "shoal/train/trainer.h"
 #include "shoal/verify/agreement.h"
@@ -38,7 +38,7 @@ void parallel_model(const config::RunConfig& config,
 // shoal/parallel/executor.h
 void executor(const plan::RankPlan& plan,
               const std::vector<StageTensors>& stages,
-              const std::unique_ptr<optim::Optimizer>& optimizer,
+              optim::Optimizer* optimizer,
               const StepGroups& groups,
               const model::Materials& materials,
               const std::vector<model::Pass>& passes,
@@ -55,7 +55,7 @@ void ranks(comm::World& world, const config::RunConfig& config, const at::Tensor
   ranks.along(plan::Axis::kTp).all_reduce(sum, comm::Reduce::kSum, "a sum").wait();
 }
 
-// shoal/parallel/tensor_builder.h
+// shoal/parallel/tensor/tensor_builder.h
 void tensor_builder(const Ranks& ranks, const config::RunConfig& config) {
   comm::Group tp = ranks.along(plan::Axis::kTp);
   TensorBuilder builder(tp, {.seed = 1});
@@ -63,7 +63,7 @@ void tensor_builder(const Ranks& ranks, const config::RunConfig& config) {
   for (const auto& unit : decoder.units()) sum_partial_gradients(unit->weights(), tp);
 }
 
-// shoal/parallel/tensor_rows.h
+// shoal/parallel/tensor/tensor_rows.h
 void tensor_rows(const comm::Group& group,
                  const at::Tensor& x,
                  int64_t count,
@@ -123,6 +123,39 @@ void trainer(const config::RunConfig& config,
              metrics::Sinks& sinks) {
   Trainer trainer(config, directory, world, {.stop = [&] { return signalled; }});
   trainer.run(sinks);
+}
+
+// shoal/train/run_checkpoints.h
+void run_checkpoints(comm::World& world,
+                     const std::filesystem::path& directory,
+                     const config::RunConfig& config,
+                     const std::function<bool()>& owns_run,
+                     const checkpoint::TrainingState& state,
+                     const std::string& identity_of_data,
+                     const state::Values& description,
+                     double loss) {
+  Progress progress;
+  RunCheckpoints checkpoints(world, directory / "checkpoints", config.train, owns_run);
+  if (checkpoints.exist()) progress = checkpoints.resume(state, identity_of_data);
+  checkpoints.save(progress, state, description, {.val_loss = loss});
+}
+
+// shoal/train/step_poll.h
+bool step_poll(StepPoll& poll, bool signalled, int64_t peak) {
+  poll.ask({.stop = signalled, .memory_bytes = peak});
+  if (const auto all = poll.answer(); all && all->stop) return true;
+  return false;
+}
+
+// shoal/train/unread_steps.h
+void unread_steps(UnreadSteps& unread,
+                  double lr,
+                  const at::Tensor& loss,
+                  const optim::Update& update,
+                  std::vector<StepFigures>& all) {
+  unread.begin();
+  unread.end({.step = 7, .lr = lr}, loss, update);
+  for (const StepFigures& figures : unread.read()) all.push_back(figures);
 }
 
 }  // namespace

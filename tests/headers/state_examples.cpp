@@ -150,8 +150,8 @@ void hugging_face_export(const Checkpoint& checkpoint,
                          const config::ModelConfig& config,
                          const std::vector<TensorSpec>& specs,
                          Progress& progress) {
-  export_hugging_face(CheckpointWeights(checkpoint, specs), config, specs, "small-hf",
-                      {.dtype = DType::kBf16}, progress);
+  export_model(CheckpointWeights(checkpoint, specs), config, specs, "small-hf",
+               {.dtype = DType::kBf16}, progress);
 }
 
 // shoal/hugging_face/weight_source.h

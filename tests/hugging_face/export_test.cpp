@@ -74,7 +74,7 @@ void expect_same_files(const fs::path& a, const fs::path& b) {
 class EveryFamily : public ::testing::TestWithParam<const char*> {
  protected:
   const fs::path theirs_ = golden_model(GetParam());
-  const HuggingFaceModel model_ = read_hugging_face_config(theirs_);
+  const DescribedModel model_ = read_config(theirs_);
   const std::vector<state::TensorSpec> specs_ = specs_of(model_.config);
   TempDir dir_;
   state::Random random_{17};
@@ -85,7 +85,7 @@ class EveryFamily : public ::testing::TestWithParam<const char*> {
     const fs::path out = dir_ / std::to_string(count_++);
     fs::create_directories(out);
     progress_.done = 0;
-    export_hugging_face(source, model_.config, specs_, out, options, progress_);
+    export_model(source, model_.config, specs_, out, options, progress_);
     EXPECT_EQ(progress_.done, progress_.total);
     return out;
   }
@@ -102,7 +102,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& family) { return family.param; });
 
 TEST_P(EveryFamily, HasTheTensorsOfTransformers) {
-  const HuggingFaceWeights source(theirs_, model_, specs_);
+  const DirectoryWeights source(theirs_, model_, specs_);
   const fs::path out = exported(source);
   const state::TensorDirectory before(theirs_);
   const state::TensorDirectory after(out);
@@ -114,11 +114,11 @@ TEST_P(EveryFamily, HasTheTensorsOfTransformers) {
     ASSERT_EQ(a.info->dtype, b.info->dtype) << name;
     EXPECT_EQ(std::memcmp(a.bytes.data(), b.bytes.data(), a.bytes.size()), 0) << name;
   }
-  EXPECT_EQ(read_hugging_face_config(out).family, model_.family);
+  EXPECT_EQ(read_config(out).family, model_.family);
 }
 
 TEST_P(EveryFamily, IsTheSameThroughACheckpointInAnyPieces) {
-  const HuggingFaceWeights source(theirs_, model_, specs_);
+  const DirectoryWeights source(theirs_, model_, specs_);
   const fs::path direct = exported(source, {.max_file_bytes = 20'000});
   EXPECT_TRUE(fs::exists(direct / state::kIndexFile));
   const std::vector<state::PlainTensor> tensors =
@@ -133,7 +133,7 @@ TEST_P(EveryFamily, IsTheSameThroughACheckpointInAnyPieces) {
 }
 
 TEST_P(EveryFamily, IsRoundedToTheTypeThatIsAskedFor) {
-  const HuggingFaceWeights source(theirs_, model_, specs_);
+  const DirectoryWeights source(theirs_, model_, specs_);
   const state::TensorDirectory before(theirs_);
   for (const state::DType type : {state::DType::kBf16, state::DType::kF16}) {
     const state::TensorDirectory after(exported(source, {.dtype = type, .block = 100}));
@@ -150,7 +150,7 @@ TEST_P(EveryFamily, IsRoundedToTheTypeThatIsAskedFor) {
 }
 
 TEST_P(EveryFamily, ComesFromACheckpointOfAnyType) {
-  const HuggingFaceWeights source(theirs_, model_, specs_);
+  const DirectoryWeights source(theirs_, model_, specs_);
   for (const state::DType type : {state::DType::kF64, state::DType::kBf16, state::DType::kF16}) {
     const state::Checkpoint checkpoint(state::write_checkpoint(
         dir_ / "run", 5, as_tensors(source, specs_, type, random_), {}, random_));
@@ -161,7 +161,7 @@ TEST_P(EveryFamily, ComesFromACheckpointOfAnyType) {
 }
 
 TEST(Export, GivesGpt2BiasesOfZeroWhereTheModelHasNone) {
-  HuggingFaceModel model = read_hugging_face_config(golden_model("gpt2"));
+  DescribedModel model = read_config(golden_model("gpt2"));
   model.config.bias = config::BiasOn::kNone;
   const std::vector<state::TensorSpec> specs = specs_of(model.config);
   state::Random random(3);
@@ -173,8 +173,8 @@ TEST(Export, GivesGpt2BiasesOfZeroWhereTheModelHasNone) {
   const state::Checkpoint checkpoint(state::write_checkpoint(dir / "run", 1, tensors, {}, random));
   fs::create_directories(dir / "out");
   state::Progress progress;
-  export_hugging_face(CheckpointWeights(checkpoint, specs), model.config, specs, dir / "out", {},
-                      progress);
+  export_model(CheckpointWeights(checkpoint, specs), model.config, specs, dir / "out", {},
+               progress);
   const state::TensorDirectory after(dir / "out");
   const state::TensorDirectory theirs(golden_model("gpt2"));
   EXPECT_EQ(after.names(), theirs.names());
@@ -190,14 +190,14 @@ TEST(Export, GivesGpt2BiasesOfZeroWhereTheModelHasNone) {
 
 // A reader takes model.safetensors where there is one, whatever the index says.
 TEST(Export, LeavesNoOtherModelBesideItsOwn) {
-  const HuggingFaceModel model = read_hugging_face_config(golden_model("llama"));
+  const DescribedModel model = read_config(golden_model("llama"));
   const std::vector<state::TensorSpec> specs = specs_of(model.config);
-  const HuggingFaceWeights source(golden_model("llama"), model, specs);
+  const DirectoryWeights source(golden_model("llama"), model, specs);
   const TempDir dir;
   state::Progress progress;
   const auto write = [&](uint64_t max_file_bytes) {
-    export_hugging_face(source, model.config, specs, dir.path(), {.max_file_bytes = max_file_bytes},
-                        progress);
+    export_model(source, model.config, specs, dir.path(), {.max_file_bytes = max_file_bytes},
+                 progress);
   };
   write(1 << 30);
   EXPECT_TRUE(fs::exists(dir / state::kModelFile));
@@ -227,19 +227,19 @@ TEST(Weights, OfACheckpointMustBeAllThere) {
 }
 
 TEST(Weights, OfADirectoryMustBeTheModelsAndNothingElse) {
-  const HuggingFaceModel model = read_hugging_face_config(golden_model("llama"));
-  const auto refusal = [&](HuggingFaceModel asked) {
+  const DescribedModel model = read_config(golden_model("llama"));
+  const auto refusal = [&](DescribedModel asked) {
     return error_text<DataError>(
-        [&] { HuggingFaceWeights(golden_model("llama"), asked, specs_of(asked.config)); });
+        [&] { DirectoryWeights(golden_model("llama"), asked, specs_of(asked.config)); });
   };
-  HuggingFaceModel fewer = model;
+  DescribedModel fewer = model;
   --fewer.config.layers;
   EXPECT_THAT(refusal(fewer), AllOf(HasSubstr("models/llama has a tensor 'model.layers."),
                                     HasSubstr("no place for")));
-  HuggingFaceModel more = model;
+  DescribedModel more = model;
   ++more.config.layers;
   EXPECT_THAT(refusal(more), HasSubstr("models/llama has no tensor"));
-  HuggingFaceModel wider = model;
+  DescribedModel wider = model;
   ++*wider.config.hidden;
   EXPECT_THAT(refusal(wider), HasSubstr("but the model's is"));
 }

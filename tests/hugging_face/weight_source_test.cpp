@@ -85,7 +85,7 @@ TEST(ConfigJson, ComesBackAsItWasWritten) {
   for (size_t i = 0; i < models.size(); ++i) {
     EXPECT_EQ(family_of(models[i]), families[i]) << i;
     const std::string json = write_config_json({families[i], models[i]}, "float32");
-    const HuggingFaceModel back = read_config_json(json, "back");
+    const DescribedModel back = read_config_json(json, "back");
     EXPECT_EQ(back.family, families[i]);
     EXPECT_EQ(write_config_json(back, "float32"), json);
     EXPECT_EQ(back.config.qk_norm, models[i].qk_norm);

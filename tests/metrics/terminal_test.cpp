@@ -123,11 +123,24 @@ TEST(Terminal, FitsLongTextsIntoALine) {
   EXPECT_EQ(printed.text().size(), legend().size() + 101);
 }
 
-std::string read_from(int fd) {
-  std::string text(1 << 16, '\0');
-  const ssize_t got = ::read(fd, text.data(), text.size());
-  text.resize(got > 0 ? static_cast<size_t>(got) : 0);
+// Reads until the text ends so: what was written to a terminal arrives in parts.
+std::string read_until(int fd, const std::string& end) {
+  std::string text;
+  while (!text.ends_with(end)) {
+    std::string part(1 << 16, '\0');
+    const ssize_t got = ::read(fd, part.data(), part.size());
+    if (got <= 0) break;
+    text += part.substr(0, static_cast<size_t>(got));
+  }
   return text;
+}
+
+// A terminal begins a line where a file only ends one.
+std::string on_terminal(const std::string& text) {
+  std::string shown;
+  for (const char letter : text)
+    shown += letter == '\n' ? std::string("\r\n") : std::string(1, letter);
+  return shown;
 }
 
 TEST(Terminal, HasALiveLineOnATerminal) {
@@ -139,14 +152,14 @@ TEST(Terminal, HasALiveLineOnATerminal) {
   const UniqueFd slave(slave_fd);
   {
     Terminal terminal(slave.get(), {.total_steps = 2000, .print_every = 500});
-    EXPECT_THAT(read_from(master.get()), Not(HasSubstr("\x1b")));
+    EXPECT_THAT(read_until(master.get(), on_terminal(legend())), Not(HasSubstr("\x1b")));
     terminal.write(small(501));
     EXPECT_THAT(
-        read_from(master.get()),
+        read_until(master.get(), "\x1b[A\r"),
         HasSubstr("\r\n\r\n[#####...............]  25.1%  501/2000  loss 4.1250  45...\x1b[A\r"))
         << "below an empty line, as wide as the terminal";
   }
-  EXPECT_EQ(read_from(master.get()), "\r\x1b[J") << "wiped at the end";
+  EXPECT_EQ(read_until(master.get(), "\x1b[J"), "\r\x1b[J") << "wiped at the end";
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "shoal/model/functions/attention_products.h"
+
 #include "tests/model/step_result.h"
 
 namespace shoal::model {
@@ -121,6 +123,33 @@ TEST_P(FusedAttention, IsThePlainOneInSingle) {
     // The tolerance itself must be small, or the test shows nothing.
     EXPECT_LT(allowed[i].mean().item<double>(), 1e-2 * plain[i].abs().mean().item<double>());
   }
+}
+
+// Where no fused operator runs: GPUs in single and double precision.
+TEST_P(FusedAttention, ByProductsIsTheSame) {
+  const Inputs inputs(GetParam());
+  const Attended fused = attend(inputs.q, inputs.k, inputs.v, inputs.documents);
+  const Attended found =
+      attend_by_products(inputs.q, inputs.k, inputs.v, inputs.documents, /*causal=*/true);
+  EXPECT_LT(max_difference(found.output, fused.output), 1e-12);
+  EXPECT_LT(max_difference(found.log_sum_exp, fused.log_sum_exp), 1e-12);
+  EXPECT_TRUE(found.output.transpose(1, 2).is_contiguous());
+  const auto expected =
+      attend_backward(inputs.gradient, inputs.q, inputs.k, inputs.v, fused, inputs.documents);
+  const auto gradients = attend_backward_by_products(inputs.gradient, inputs.q, inputs.k, inputs.v,
+                                                     found, inputs.documents);
+  for (size_t i = 0; i < expected.size(); ++i)
+    EXPECT_LT(max_difference(gradients[i], expected[i]), 1e-12) << "dq, dk, dv: " << i;
+}
+
+// One token behind a cache attends to all of it.
+TEST(Attention, ByProductsDecodesOneToken) {
+  const at::Tensor q = random_numbers("q", {2, 6, 1, 7});
+  const at::Tensor k = random_numbers("k", {2, 3, 13, 7});
+  const at::Tensor v = random_numbers("v", {2, 3, 13, 7});
+  const Attended fused = attend(q, k, v, {}, /*causal=*/false);
+  const Attended found = attend_by_products(q, k, v, {}, /*causal=*/false);
+  EXPECT_LT(max_difference(found.output, fused.output), 1e-12);
 }
 
 TEST(Attention, KnowsTheLogSumExpOfItsScores) {

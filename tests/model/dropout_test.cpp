@@ -34,6 +34,19 @@ TEST(Dropout, DiffersWithSeedNameAndRow) {
   EXPECT_FALSE(one[0].equal(one[1]));
 }
 
+// From odd places, across blocks of four, and where the number of the block has more than 32 bits.
+TEST(Dropout, IsTheSameByOperatorsOfADevice) {
+  const Random random(7, RandomStream::kDropout, "blocks.1.mlp");
+  for (const double rate : {0.1, 0.37, 0.5, 0.9}) {
+    for (const uint64_t first :
+         {uint64_t{0}, uint64_t{1}, uint64_t{1'000'003}, (uint64_t{1} << 34) - 7}) {
+      EXPECT_TRUE(kept_on_device({5, 7, 11}, rate, random, first, at::kCPU)
+                      .equal(kept_elements({5, 7, 11}, rate, random, first, at::kCPU)))
+          << rate << " from " << first;
+    }
+  }
+}
+
 // The tolerance is five standard deviations of a binomial distribution.
 TEST(Dropout, LeavesOutTheShareItIsToldAndKeepsTheMean) {
   for (const double rate : {0.1, 0.5, 0.9}) {
@@ -62,16 +75,16 @@ TEST(Dropout, OfGradientsIsThatOfTheActivations) {
 
 class DropoutInModel : public ::testing::TestWithParam<const char*> {
  protected:
-  // Returns the logits, in training or not, with dropout everywhere: embedding, attention scores,
+  // Returns the logits, in training or not, with dropout everywhere: embedding, attention logits,
   // both sums.
-  [[nodiscard]] at::Tensor scores(double rate, uint64_t first, int64_t rows, bool training) const {
+  [[nodiscard]] at::Tensor logits(double rate, uint64_t first, int64_t rows, bool training) const {
     const at::NoGradGuard no_grad;
     config::RunConfig config;
     config.model.dropout = rate;
     config.run.seed = 3;
     const auto loaded = load_model(golden_model(GetParam()), at::kDouble, config);
     parallel::ParallelModel& model = loaded->model();
-    Pass pass = rows_of(model, random_pass(model, kRows, 19), static_cast<int64_t>(first), rows);
+    Pass pass = rows_of(random_pass(model, kRows, 19), static_cast<int64_t>(first), rows);
     pass.training = training;
     pass.targets.reset();
     return model.forward(pass);
@@ -84,13 +97,13 @@ INSTANTIATE_TEST_SUITE_P(All,
                          [](const auto& family) { return family.param; });
 
 TEST_P(DropoutInModel, GivesRowsTheScoresTheyHaveInALargerBatch) {
-  const at::Tensor all = scores(0.1, 0, kRows, true);
-  EXPECT_LT(max_difference(scores(0.1, 5, 4, true), all.narrow(0, 5, 4)), 1e-12);
-  EXPECT_GT(max_difference(all, scores(0, 0, kRows, true)), 0.1);
+  const at::Tensor all = logits(0.1, 0, kRows, true);
+  EXPECT_LT(max_difference(logits(0.1, 5, 4, true), all.narrow(0, 5, 4)), 1e-12);
+  EXPECT_GT(max_difference(all, logits(0, 0, kRows, true)), 0.1);
 }
 
 TEST_P(DropoutInModel, DoesNothingToAnEvaluation) {
-  EXPECT_TRUE(scores(0.1, 0, kRows, false).equal(scores(0, 0, kRows, false)));
+  EXPECT_TRUE(logits(0.1, 0, kRows, false).equal(logits(0, 0, kRows, false)));
 }
 
 // A query that attends to one key returns that key's value, or zero.
@@ -99,9 +112,9 @@ TEST(AttentionDropout, LeavesOutScoresByTheirPlaceInTheRun) {
   constexpr int64_t kTokens = 31;
   PlainBuilder builder({.seed = 3});
   const auto attention = builder.attention(
-      {.name = "blocks.0.attention.scores", .heads = 4, .kv_heads = 2, .dropout = kRate});
+      {.name = "blocks.0.attention.logits", .heads = 4, .kv_heads = 2, .dropout = kRate});
   const auto attend_rows = [&](uint64_t first, int64_t rows, bool training) {
-    // With equal scores and the identity as values, the output is the masked attention weights.
+    // With equal logits and the identity as values, the output is the masked attention weights.
     const at::Tensor q = at::zeros({rows, 4, kTokens, kTokens}, at::kDouble);
     const at::Tensor k = at::zeros({rows, 2, kTokens, kTokens}, at::kDouble);
     const at::Tensor v = at::eye(kTokens, at::kDouble).expand_as(k);

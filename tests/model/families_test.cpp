@@ -65,8 +65,8 @@ TEST_P(EveryFamily, ComesBackFromAnExportBitByBit) {
   const TempDir out;
   const ModelWeights weights(loaded->model());
   state::Progress progress;
-  hugging_face::export_hugging_face(weights, loaded->model().config(), weights.specs(), out.path(),
-                                    {.max_file_bytes = 10'000}, progress);
+  hugging_face::export_model(weights, loaded->model().config(), weights.specs(), out.path(),
+                             {.max_file_bytes = 10'000}, progress);
   EXPECT_TRUE(std::filesystem::exists(out.path() / "model.safetensors.index.json"));
   const auto back = load_model(out.path(), at::kFloat);
   const at::Tensor tokens = golden_tensor(GetParam(), "input_ids");

@@ -14,6 +14,7 @@
 #include "shoal/checkpoint/hugging_face.h"
 #include "shoal/checkpoint/tensor_bytes.h"
 #include "shoal/core/error.h"
+#include "shoal/model/functions/wide_type.h"
 #include "shoal/state/safetensors.h"
 
 #include "tests/support/one_rank.h"
@@ -46,12 +47,11 @@ inline std::unique_ptr<OneRank> load_model(const std::filesystem::path& director
                                            at::ScalarType dtype,
                                            config::RunConfig config = {}) {
   const double dropout = config.model.dropout;
-  config.model = checkpoint::read_hugging_face_config(directory).config;
+  config.model = hugging_face::read_config(directory).config;
   config.model.dropout = dropout;
   auto loaded = std::make_unique<OneRank>(
-      config, model::Materials{.dtype = dtype,
-                               .gradient_dtype = dtype == at::kDouble ? at::kDouble : at::kFloat,
-                               .new_values = false});
+      config, model::Materials{
+                  .dtype = dtype, .gradient_dtype = model::wide_type(dtype), .new_values = false});
   checkpoint::load_hugging_face(directory, loaded->model());
   return loaded;
 }
@@ -59,7 +59,6 @@ inline std::unique_ptr<OneRank> load_model(const std::filesystem::path& director
 inline at::Tensor logits(parallel::ParallelModel& model, const at::Tensor& tokens) {
   const at::AutoGradMode no_grad(false);
   model::Pass pass{.tokens = tokens};
-  model.place(pass);
   return model.forward(pass);
 }
 
@@ -68,10 +67,9 @@ inline std::map<std::string, at::Tensor> tensors_of(const parallel::ParallelMode
                                                     bool gradients) {
   std::map<std::string, at::Tensor> tensors;
   for (const plan::Holding& holding : model.holdings()) {
-    const parallel::UnitGroup& group = *model.groups()[holding.group];
-    tensors[holding.weight->name] = (gradients ? group.shard_gradient() : group.shard())
-                                        .narrow(0, holding.offset, holding.count)
-                                        .view(holding.weight->shape);
+    tensors[holding.weight->name] =
+        (gradients ? model.gradient_of(holding) : model.weight_of(holding))
+            .view(holding.weight->shape);
   }
   return tensors;
 }

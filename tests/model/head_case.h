@@ -21,11 +21,11 @@ struct HeadCase {
   model::Targets targets;
 
   HeadCase(int64_t rows, int64_t classes, int64_t width, at::ScalarType dtype)
-      : unit(one_weight("head.scores.weight", {classes, width}, blueprint::Init::normal(0.02))),
-        weight(unit.named("head.scores.weight")),
+      : unit(one_weight("head.logits.weight", {classes, width}, blueprint::Init::normal(0.02))),
+        weight(unit.named("head.logits.weight")),
         x(random_numbers("x", {rows, width}, dtype)),
         targets{.classes = random_classes("classes", {rows}, classes),
-                .scale = 1.0 / static_cast<double>(rows)} {
+                .scale = at::full({}, 1.0 / static_cast<double>(rows), at::kDouble)} {
     unit.materialize({.dtype = dtype});
   }
 
@@ -42,8 +42,8 @@ struct HeadCase {
   [[nodiscard]] at::Tensor by_plain_operators() const {
     const at::Tensor leaf = x.detach().requires_grad_(true);
     const at::Tensor matrix = weight.value().detach().requires_grad_(true);
-    const at::Tensor scores = at::linear(leaf, matrix);
-    const at::Tensor loss = at::cross_entropy_loss(scores.to(at::kFloat), targets.classes);
+    const at::Tensor logits = at::linear(leaf, matrix);
+    const at::Tensor loss = at::cross_entropy_loss(logits.to(at::kFloat), targets.classes);
     torch::autograd::backward({loss});
     return loss.detach();
   }
@@ -51,9 +51,9 @@ struct HeadCase {
   // Runs only the matrix products, which every implementation needs. The gradient of the matrix is
   // allocated before, as in a unit.
   void multiply_only(at::Tensor& dweight) const {
-    const at::Tensor scores = at::mm(x, weight.value().t());
-    const at::Tensor dx = at::mm(scores, weight.value());
-    at::mm_out(dweight, scores.t(), x);
+    const at::Tensor logits = at::mm(x, weight.value().t());
+    const at::Tensor dx = at::mm(logits, weight.value());
+    at::mm_out(dweight, logits.t(), x);
   }
 };
 

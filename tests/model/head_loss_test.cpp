@@ -31,10 +31,11 @@ class HeadLoss : public ::testing::TestWithParam<std::tuple<bool, int64_t>> {
   HeadLoss()
       : x_(random_numbers("x", {kTargets, kWidth}, at::kBFloat16).to(at::kDouble)),
         matrix_(random_numbers("matrix", {kClasses, kWidth}).mul_(0.5).to(at::kBFloat16)),
-        targets_{.classes = random_classes("classes", {kTargets}, kClasses), .scale = kScale} {
+        targets_{.classes = random_classes("classes", {kTargets}, kClasses),
+                 .scale = at::full({}, kScale, at::kDouble)} {
     matrix_ = matrix_.to(at::kDouble);
     if (std::get<0>(GetParam()))
-      targets_.counted = random_classes("counted", {kTargets}, 3).to(at::kBool);
+      targets_.loss_mask = random_classes("counted", {kTargets}, 3).to(at::kBool);
   }
 
   [[nodiscard]] Result plain() const {
@@ -42,14 +43,14 @@ class HeadLoss : public ::testing::TestWithParam<std::tuple<bool, int64_t>> {
     const at::Tensor matrix = matrix_.clone().requires_grad_(true);
     at::Tensor losses = at::cross_entropy_loss(at::linear(x, matrix), targets_.classes,
                                                /*weight=*/{}, at::Reduction::None);
-    if (targets_.counted.defined()) losses = losses * targets_.counted;
+    if (targets_.loss_mask.defined()) losses = losses * targets_.loss_mask;
     const at::Tensor loss = losses.sum() * targets_.scale;
     torch::autograd::backward({loss});
     return {loss.detach(), x.grad(), matrix.grad()};
   }
 
   [[nodiscard]] Result ours(at::ScalarType dtype, const Targets& targets) const {
-    UnitWeights unit(tests::one_weight("head.scores.weight", {kClasses, kWidth}));
+    UnitWeights unit(tests::one_weight("head.logits.weight", {kClasses, kWidth}));
     const Weight weight = make_weight(unit, dtype);
     const at::Tensor x = x_.to(dtype).detach().requires_grad_(true);
     const at::Tensor loss = head_loss(x, weight, targets, rows_at_once());
@@ -58,7 +59,7 @@ class HeadLoss : public ::testing::TestWithParam<std::tuple<bool, int64_t>> {
   }
 
   [[nodiscard]] at::Tensor ours_without_gradient(at::ScalarType dtype) const {
-    UnitWeights unit(tests::one_weight("head.scores.weight", {kClasses, kWidth}));
+    UnitWeights unit(tests::one_weight("head.logits.weight", {kClasses, kWidth}));
     return head_loss(x_.to(dtype), make_weight(unit, dtype), targets_, rows_at_once());
   }
 
@@ -73,7 +74,7 @@ class HeadLoss : public ::testing::TestWithParam<std::tuple<bool, int64_t>> {
     unit.materialize(
         {.dtype = dtype, .gradient_dtype = dtype == at::kDouble ? at::kDouble : at::kFloat});
     unit.weight(0).copy_(matrix_);
-    return unit.named("head.scores.weight");
+    return unit.named("head.logits.weight");
   }
 };
 
@@ -110,9 +111,9 @@ TEST_P(HeadLoss, ScalesTheGradientAloneWhenAsked) {
   EXPECT_TRUE(found.dweight.equal(expected.dweight * 1024));
 }
 
-// A number of bf16 is off by u = 2^-8 of itself at most, and the inputs are exact. So scores are
+// A number of bf16 is off by u = 2^-8 of itself at most, and the inputs are exact. So logits are
 // off by d = u max|s|, and as a weight p = exp(s) / sum exp(s) by expm1(2 d) p. A row's loss has
-// two scores. The scores' gradient p - 1 is off by that and one rounding; behind the product with
+// two logits. The logits' gradient p - 1 is off by that and one rounding; behind the product with
 // the matrix come a rounding of the result and one of its scaling, behind that with x one of the
 // scaled x and one of the result. Sums are in fp32, whose round-off 1 % covers.
 TEST_P(HeadLoss, IsThePlainOneInHalfPrecisionAsFarAsThatGoes) {
@@ -120,12 +121,12 @@ TEST_P(HeadLoss, IsThePlainOneInHalfPrecisionAsFarAsThatGoes) {
   const Result found = ours(at::kBFloat16, targets_);
   EXPECT_EQ(found.loss.scalar_type(), at::kFloat);
   const double u = std::pow(2.0, -8);
-  const at::Tensor scores = at::linear(x_, matrix_);
-  const double d = u * scores.abs().max().item<double>();
-  const at::Tensor counts = targets_.counted.defined()
-                                ? targets_.counted.to(at::kDouble).unsqueeze(1)
+  const at::Tensor logits = at::linear(x_, matrix_);
+  const double d = u * logits.abs().max().item<double>();
+  const at::Tensor counts = targets_.loss_mask.defined()
+                                ? targets_.loss_mask.to(at::kDouble).unsqueeze(1)
                                 : at::ones({kTargets, 1}, at::kDouble);
-  const at::Tensor p = scores.softmax(1) * counts;
+  const at::Tensor p = logits.softmax(1) * counts;
   const at::Tensor gradient =
       (p - at::one_hot(targets_.classes, kClasses).to(at::kDouble) * counts).abs();
   const at::Tensor off = (p * std::expm1(2 * d) + gradient * u) * kScale;

@@ -55,9 +55,9 @@ TEST_P(HeadMemory, IsAThirdOfThatOfPlainOperatorsAndATenthInPieces) {
   EXPECT_LT(static_cast<double>(pieces) / plain, 1.0 / 10);
   EXPECT_EQ(ours(0), whole);
   // The logits exist once, in the model's type.
-  const int64_t scores = kRows * kClasses * static_cast<int64_t>(c10::elementSize(GetParam()));
-  EXPECT_GE(whole, scores);
-  EXPECT_LT(whole, 2 * scores);
+  const int64_t logits = kRows * kClasses * static_cast<int64_t>(c10::elementSize(GetParam()));
+  EXPECT_GE(whole, logits);
+  EXPECT_LT(whole, 2 * logits);
 }
 
 }  // namespace

@@ -23,8 +23,7 @@ TEST_P(MicroBatches, OfUnevenSizesGiveTheGradientsOfTheWholeBatch) {
   const Pass whole = random_pass(model, 5, 23);
   const StepResult expected = step_over(model, {whole});
   EXPECT_GT(largest_gradient(expected), 1e-4);
-  const StepResult found =
-      step_over(model, {rows_of(model, whole, 0, 3), rows_of(model, whole, 3, 2)});
+  const StepResult found = step_over(model, {rows_of(whole, 0, 3), rows_of(whole, 3, 2)});
   EXPECT_LT(max_difference(expected, found), 1e-12);
 }
 
@@ -32,12 +31,12 @@ TEST_P(MicroBatches, OfUnevenCountsOfTargetsGiveTheGradientsOfTheWholeBatch) {
   const auto loaded = load_model(golden_model(GetParam()), at::kDouble);
   parallel::ParallelModel& model = loaded->model();
   Pass whole = random_pass(model, 5, 23);
-  const at::Tensor counted = random_classes("counted", {5 * 23}, 3).to(at::kBool);
-  whole.targets->counted = counted;
+  const at::Tensor loss_mask = random_classes("loss mask", {5 * 23}, 3).to(at::kBool);
+  whole.targets->loss_mask = loss_mask;
   std::vector<Pass> parts;
   for (const auto& [first, rows] : {std::pair(0, 1), std::pair(1, 4)}) {
-    parts.push_back(rows_of(model, whole, first, rows));
-    parts.back().targets->counted = counted.narrow(0, first * 23, rows * 23);
+    parts.push_back(rows_of(whole, first, rows));
+    parts.back().targets->loss_mask = loss_mask.narrow(0, first * 23, rows * 23);
   }
   EXPECT_LT(max_difference(step_over(model, {whole}), step_over(model, parts)), 1e-12);
 }

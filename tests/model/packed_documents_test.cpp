@@ -29,7 +29,6 @@ class PackedDocuments : public ::testing::TestWithParam<const char*> {
     pass.targets = packed_.targets;
     pass.targets->classes =
         packed_.targets->classes.narrow(0, span.row * kTokens + span.begin, span.length);
-    model_.place(pass);
     return pass;
   }
 
@@ -65,8 +64,8 @@ TEST_P(PackedDocuments, HaveTheScoresTheyHaveAlone) {
 TEST_P(PackedDocuments, HaveTheGradientsTheyHaveAlone) {
   for (const Documents::Span& span : documents_.spans) {
     Pass counted = packed_;
-    counted.targets->counted = at::zeros({kSequences * kTokens}, at::kBool);
-    counted.targets->counted.narrow(0, span.row * kTokens + span.begin, span.length).fill_(true);
+    counted.targets->loss_mask = at::zeros({kSequences * kTokens}, at::kBool);
+    counted.targets->loss_mask.narrow(0, span.row * kTokens + span.begin, span.length).fill_(true);
     const StepResult together = step_over(model_, {counted});
     EXPECT_GT(largest_gradient(together), 1e-4);
     EXPECT_LT(max_difference(together, step_over(model_, {alone(span)})), 1e-12)

@@ -38,7 +38,7 @@ class Recomputed : public ::testing::TestWithParam<Case> {
     Pass pass = random_pass(model, 5, 19);
     pass.training = true;
     pass.first_row = 35;
-    return step_over(model, {pass, rows_of(model, pass, 1, 3)});
+    return step_over(model, {pass, rows_of(pass, 1, 3)});
   }
 };
 
@@ -87,7 +87,7 @@ std::vector<at::Tensor> gradients_of_block(const config::ModelConfig& config,
 
 TEST(Later, ProductsGiveTheSameBits) {
   for (const char* family : {"gpt2", "llama", "qwen3"}) {
-    config::ModelConfig config = checkpoint::read_hugging_face_config(golden_model(family)).config;
+    config::ModelConfig config = hugging_face::read_config(golden_model(family)).config;
     config.dropout = 0.1;
     for (const Recompute recompute : {Recompute::kNone, Recompute::kSelective}) {
       const auto at_once = gradients_of_block(config, recompute, /*later=*/false);

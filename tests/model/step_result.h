@@ -51,15 +51,11 @@ inline model::Pass random_pass(const parallel::ParallelModel& model,
   model::Pass pass{.tokens = random_classes("tokens", {rows, tokens}, classes),
                    .documents = documents};
   pass.targets = {.classes = random_classes("targets", {rows * tokens}, classes)};
-  model.place(pass);
   return pass;
 }
 
 // Returns some rows of a batch in which each row is a document.
-inline model::Pass rows_of(const parallel::ParallelModel& model,
-                           const model::Pass& whole,
-                           int64_t first,
-                           int64_t rows) {
+inline model::Pass rows_of(const model::Pass& whole, int64_t first, int64_t rows) {
   const int64_t tokens = whole.tokens.size(1);
   model::Pass pass{.tokens = whole.tokens.narrow(0, first, rows),
                    .training = whole.training,
@@ -68,7 +64,6 @@ inline model::Pass rows_of(const parallel::ParallelModel& model,
     pass.targets = whole.targets;
     pass.targets->classes = whole.targets->classes.narrow(0, first * tokens, rows * tokens);
   }
-  model.place(pass);
   return pass;
 }
 

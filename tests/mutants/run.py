@@ -32,6 +32,7 @@ FOUND, NOTHING = 17, 0  # exit codes of the hunt
 # A finding of a small hunt is told soon, and a hang takes its deadline: hunts grow until they find something.
 FIRST_CASES, GROWTH = 12, 3
 SECONDS_OF_CASE = 30  # more than the deadline of ranks that wait for ever
+CASES_OF_SHRINKING = 60  # more than a finding is tried with, smaller and smaller; each try of a hang waits for its deadline
 # What other trainers got wrong when they combined layouts. Numbers are for patches to name; 8 is for experts, 14, 17 and 19 are
 # not of a kind that a comparison of steps can see.
 CLASSES = {
@@ -113,7 +114,7 @@ class Tree:
         """The first finding as the number of its case, what differs and the tensor that shows it, or nothing."""
         command = [self.binary / "shoal-engine", "verify", "--random", str(cases), "--seed", str(seed), "--stop-at-first"]
         done = subprocess.run(["nice", "-n", "10", *command, *(["--resume"] if resumes else [])],
-                              capture_output=True, text=True, timeout=cases * SECONDS_OF_CASE)
+                              capture_output=True, text=True, timeout=(cases + CASES_OF_SHRINKING) * SECONDS_OF_CASE)
         if done.returncode == NOTHING:
             return None
         finding = re.search(r"^case (\d+) of seed \d+: (.*)$", done.stdout, re.M)
@@ -125,7 +126,8 @@ class Tree:
 
     def tensor_of(self, case):
         """Whose gradient is wrong in the first step, or else whose weight: in later ones everything differs."""
-        done = subprocess.run(["nice", "-n", "10", self.binary / "shoal-engine", *case.split(), "--steps", "1", "--json"],
+        done = subprocess.run(["nice", "-n", "10", self.binary / "shoal-engine", *case.split(), "--steps", "1", "--json",
+                               "--set", f"comm.deadline={SECONDS_OF_CASE}s"],
                               capture_output=True, text=True, timeout=10 * SECONDS_OF_CASE)
         if done.returncode not in (NOTHING, FOUND):
             return ""

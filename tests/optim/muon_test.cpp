@@ -29,11 +29,11 @@ struct Factors {
 
 void update_by_muon(const at::Tensor& weight,
                     const at::Tensor& gradient,
-                    const at::Tensor& mean,
+                    const at::Tensor& momentum,
                     const MuonOptions& options,
                     const at::Tensor& divisor,
                     const at::Tensor& skipped) {
-  take_muon_step(weight, muon_change(muon_direction(gradient, mean, options, divisor, skipped)),
+  take_muon_step(weight, muon_change(muon_direction(gradient, momentum, options, divisor, skipped)),
                  options, skipped);
 }
 
@@ -83,38 +83,38 @@ TEST_P(Muon, MakesAllDirectionsAlike) {
 
 TEST_P(Muon, IsThePlainFormula) {
   const at::Tensor weight = random_matrix("weight");
-  const at::Tensor mean = random_matrix("mean");
+  const at::Tensor momentum = random_matrix("momentum");
   const at::Tensor start = weight.clone();
-  at::Tensor plain_mean = mean.clone();
+  at::Tensor plain_mean = momentum.clone();
   at::Tensor plain = weight.clone();
   const MuonOptions options{.lr = 0.013, .momentum = 0.93, .weight_decay = 0.17};
   const double size = std::sqrt(static_cast<double>(std::max(weight.size(0), weight.size(1))));
   for (int step = 0; step < 3; ++step) {
     const at::Tensor gradient = random_matrix("gradient" + std::to_string(step));
     const at::Tensor divisor = step == 1 ? at::scalar_tensor(1.7, at::kDouble) : at::Tensor();
-    update_by_muon(weight, gradient, mean, options, divisor, at::zeros({1}));
+    update_by_muon(weight, gradient, momentum, options, divisor, at::zeros({1}));
     const at::Tensor g = step == 1 ? gradient / 1.7 : gradient;
     plain_mean = plain_mean * 0.93 + g;
     plain =
         plain * (1 - 0.013 * 0.17) - plain_orthogonal(g + plain_mean * 0.93) * (0.013 * 0.2 * size);
   }
-  EXPECT_LT((mean - plain_mean).abs().max().item<double>(), 1e-12);
+  EXPECT_LT((momentum - plain_mean).abs().max().item<double>(), 1e-12);
   EXPECT_LT((weight - plain).abs().max().item<double>(), 1e-12);
   EXPECT_GT((weight - start).abs().max().item<double>(), 1e-3);
 }
 
 TEST_P(Muon, ChangesNothingWhenSkipped) {
   const at::Tensor weight = random_matrix("weight");
-  const at::Tensor mean = random_matrix("mean");
+  const at::Tensor momentum = random_matrix("momentum");
   const at::Tensor weight_before = weight.clone();
-  const at::Tensor mean_before = mean.clone();
+  const at::Tensor mean_before = momentum.clone();
   for (const double bad : {1.0, static_cast<double>(NAN), static_cast<double>(INFINITY)}) {
     const at::Tensor gradient = random_matrix("gradient").fill_(bad);
     for (const at::Tensor& divisor : {at::Tensor(), at::scalar_tensor(bad, at::kDouble)}) {
-      update_by_muon(weight, gradient, mean, {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.1},
+      update_by_muon(weight, gradient, momentum, {.lr = 0.1, .momentum = 0.9, .weight_decay = 0.1},
                      divisor, at::ones({1}));
       EXPECT_TRUE(weight.equal(weight_before));
-      EXPECT_TRUE(mean.equal(mean_before));
+      EXPECT_TRUE(momentum.equal(mean_before));
     }
   }
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <numeric>
 
 #include <ATen/ATen.h>
 #include <gmock/gmock.h>
@@ -59,7 +60,9 @@ Update take_step(Optimizer& optimizer,
                  const at::Tensor& gradient_scale = {}) {
   optimizer.begin(kLr, gradient_scale);
   optimizer.judge(loss, optimizer.squared_norm());
-  for (size_t unit = 0; unit < optimizer.units(); ++unit) optimizer.update(unit);
+  std::vector<size_t> units(optimizer.units());
+  std::iota(units.begin(), units.end(), size_t{0});
+  optimizer.update(units);
   const at::NoGradGuard no_grad;
   if (MatrixUpdate* const matrices = optimizer.matrices()) for_both_matrices(*matrices);
   return optimizer.result();
@@ -78,8 +81,8 @@ std::map<std::string, at::Tensor> state_of(const Optimizer& optimizer) {
   for (const NamedTensor& entry : optimizer.other_state()) state[entry.name] = entry.tensor.clone();
   for (const UnitState& unit : optimizer.unit_states()) {
     state[unit.name + ".master"] = unit.master.clone();
-    state[unit.name + ".mean"] = unit.mean.clone();
-    state[unit.name + ".mean_square"] = unit.mean_square.clone();
+    state[unit.name + ".first_moment"] = unit.first_moment.clone();
+    state[unit.name + ".second_moment"] = unit.second_moment.clone();
   }
   return state;
 }
@@ -145,8 +148,9 @@ TEST_P(Clip, DividesGradientsWhoseNormIsTooLargeAndNoOthers) {
     EXPECT_NEAR(update.gradient_norm.item<double>(), norm, norm * tolerance) << "before clipping";
     const double factor = clip == 0.5 ? clip / (norm + 1e-6) : 1;
     const auto state = state_of(optimizer);
-    EXPECT_LT(max_difference(at::cat({state.at("blocks.0.mean"), state.at("blocks.1.mean")}),
-                             all * (factor * (1 - config.beta1))),
+    EXPECT_LT(max_difference(
+                  at::cat({state.at("blocks.0.first_moment"), state.at("blocks.1.first_moment")}),
+                  all * (factor * (1 - config.beta1))),
               tolerance);
   }
 }

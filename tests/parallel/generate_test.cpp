@@ -42,7 +42,7 @@ config::RunConfig config_of(const Sets& model, const Sets& layout, int ranks) {
   Sets sets = {"model.context=29", "model.vocab_size=257", "model.init_std=0.3", "train.batch=7"};
   sets.insert(sets.end(), model.begin(), model.end());
   sets.insert(sets.end(), layout.begin(), layout.end());
-  return config::load_or_throw({.sets = sets, .world = config::World{ranks, ranks}});
+  return config::load_or_throw({.sets = sets, .job = config::JobSize{ranks, ranks}});
 }
 
 // The outputs that are compared.
@@ -68,7 +68,6 @@ Answers answers_of(ParallelModel& model) {
   const feed::TokenBatch batch =
       verify::made_up_batch({.seed = 5, .length = 23, .classes = 257}, 2, 3);
   model::Pass pass = feed::pass_over(batch, 0, 3, /*separate_documents=*/true);
-  model.place(pass);
   answers.loss = model.forward(pass).item<double>();
   pass.targets.reset();
   pass.first_logit = 4;
@@ -170,7 +169,6 @@ TEST(Generate, WithAScheduleForTraining) {
                      const feed::TokenBatch batch =
                          verify::made_up_batch({.seed = 5, .length = 23, .classes = 257}, 2, 3);
                      model::Pass pass = feed::pass_over(batch, 0, 3, true);
-                     model.place(pass);
                      const auto loss = model.forward(pass).item<double>();
                      EXPECT_GT(loss, 1);
                      const std::vector<model::Pass> three(3, pass);

@@ -44,7 +44,7 @@ inline config::RunConfig config_of(const Case& c, int ranks) {
   add(c.llama ? kLlama : kGpt2);
   add({format("optimizer.kind={}", c.optimizer), "optimizer.momentum=0.9"});
   add(c.sets);
-  return config::load_or_throw({.sets = sets, .world = config::World{ranks, ranks}});
+  return config::load_or_throw({.sets = sets, .job = config::JobSize{ranks, ranks}});
 }
 
 // Cases for so many ranks.

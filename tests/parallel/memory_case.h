@@ -28,7 +28,7 @@ using Sets = std::vector<std::string>;
 
 inline config::RunConfig memory_config(Sets sets, const Sets& more, int ranks) {
   sets.insert(sets.end(), more.begin(), more.end());
-  return config::load_or_throw({.sets = sets, .world = config::World{ranks, ranks}});
+  return config::load_or_throw({.sets = sets, .job = config::JobSize{ranks, ranks}});
 }
 
 inline std::unique_ptr<comm::World> join_world(const cluster::Membership& me,

@@ -35,7 +35,7 @@ TEST(Ranks, AreRebuiltUnderARunningModel) {
           {.sets = {"model.layers=3", "model.width=12", "model.heads=3", "model.context=7",
                     "model.vocab_size=23", "train.batch=5", "train.micro_batch=1", "parallel.tp=2",
                     "parallel.sharding=optimizer", "train.precision=fp64", layout},
-           .world = config::World{4, 4}});
+           .job = config::JobSize{4, 4}});
       EXPECT_EQ(losses_of(*world, config, true), losses_of(*world, config, false)) << layout;
     }
     world->leave();

@@ -60,7 +60,7 @@ config::RunConfig config_of(const Layout& layout) {
                "model.width=24",    "model.heads=3",        "model.hidden=41",
                "model.dropout=0.1", "model.init_std=0.2"};
   sets.insert(sets.end(), layout.sets.begin(), layout.sets.end());
-  return config::load_or_throw({.sets = sets, .world = config::World{layout.ranks, layout.ranks}});
+  return config::load_or_throw({.sets = sets, .job = config::JobSize{layout.ranks, layout.ranks}});
 }
 
 fs::path root_of(const fs::path& all, size_t layout) { return all / std::to_string(layout); }
@@ -135,7 +135,8 @@ void expect_planned_pieces(const Layout& layout, const fs::path& root) {
     std::set<std::string> written;
     for (const state::PieceInFile& piece :
          state::read_part_header(header, file.bytes, checkpoint.manifest().id, file.name)) {
-      const bool is_divided = piece.name.starts_with("weights.") || piece.name.starts_with("mean");
+      const bool is_divided =
+          piece.name.starts_with("weights.") || piece.name.find("_moment.") != std::string::npos;
       if (is_divided) written.insert(piece.name + describe(piece.box));
     }
     std::set<std::string> planned;

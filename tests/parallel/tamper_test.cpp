@@ -47,7 +47,7 @@ config::RunConfig config_with(const Sets& more) {
                "parallel.units=by_block_and_size",
                "optimizer.lr_schedule=constant"};
   sets.insert(sets.end(), more.begin(), more.end());
-  return config::load_or_throw({.sets = sets, .world = config::World{2, 2}});
+  return config::load_or_throw({.sets = sets, .job = config::JobSize{2, 2}});
 }
 
 void on_two_ranks(const std::function<void(comm::World&)>& body) {

@@ -6,8 +6,8 @@
 
 #include "shoal/comm/call_log.h"
 #include "shoal/comm/world.h"
-#include "shoal/parallel/tensor_builder.h"
-#include "shoal/parallel/tensor_linear.h"
+#include "shoal/parallel/tensor/tensor_builder.h"
+#include "shoal/parallel/tensor/tensor_linear.h"
 
 #include "tests/model/one_weight.h"
 #include "tests/parallel/tensor_case.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "shoal/comm/world.h"
+#include "shoal/model/functions/wide_type.h"
 #include "shoal/parallel/parallel_model.h"
 
 #include "tests/model/step_result.h"
@@ -60,9 +61,7 @@ inline config::ModelConfig with_heads(config::ModelConfig config,
 class TensorPair {
  public:
   TensorPair(comm::World& world, const config::RunConfig& config, at::ScalarType type = at::kDouble)
-      : materials_{.dtype = type,
-                   .gradient_dtype = type == at::kDouble ? at::kDouble : at::kFloat,
-                   .seed = 23},
+      : materials_{.dtype = type, .gradient_dtype = model::wide_type(type), .seed = 23},
         alone_(parallel::Ranks::alone(world)),
         ranks_(world, over(config, world.size())),
         whole(config, alone_, materials_),
@@ -104,15 +103,6 @@ class TensorPair {
   parallel::ParallelModel whole;
   parallel::ParallelModel split;
 };
-
-// Returns this rank's elements of a weight, or of its gradient.
-inline at::Tensor held(const parallel::ParallelModel& model,
-                       const plan::Holding& holding,
-                       bool gradients) {
-  const parallel::UnitGroup& group = *model.groups()[holding.group];
-  return (gradients ? group.shard_gradient() : group.shard())
-      .narrow(0, holding.offset, holding.count);
-}
 
 // Runs `body` on so many ranks.
 inline void run_tensor_ranks(int ranks, const std::function<void(comm::World&)>& body) {

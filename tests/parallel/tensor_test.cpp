@@ -8,7 +8,7 @@
 
 #include "shoal/config/tensor_parallel.h"
 #include "shoal/generate/continuation.h"
-#include "shoal/parallel/tensor_builder.h"
+#include "shoal/parallel/tensor/tensor_builder.h"
 
 #include "tests/parallel/tensor_case.h"
 #include "tests/support/error_text.h"
@@ -75,7 +75,7 @@ INSTANTIATE_TEST_SUITE_P(Tensor, OverRanks, ::testing::Values(1, 2, 3, 4), [](co
 std::vector<Pass> two_passes(const ParallelModel& model, bool training) {
   Pass packed = random_pass(model, 3, 19, Documents::of_lengths({19, 7, 12, 17, 2}, 19));
   Pass plain = random_pass(model, 2, 13);
-  plain.targets->counted = random_classes("counted", {26}, 2);
+  plain.targets->loss_mask = random_classes("counted", {26}, 2);
   packed.training = plain.training = training;
   packed.first_row = 35;
   plain.first_row = 38;
@@ -86,7 +86,7 @@ void expect_initial_weights(const TensorPair& pair) {
   const std::map<std::string, at::Tensor> all = tensors_of(pair.whole, /*gradients=*/false);
   for (const plan::Holding& holding : pair.split.holdings()) {
     const WeightSpec& spec = *holding.weight;
-    EXPECT_TRUE(held(pair.split, holding, false).equal(part_of(all.at(spec.name), holding)))
+    EXPECT_TRUE(pair.split.weight_of(holding).equal(part_of(all.at(spec.name), holding)))
         << spec.name;
     if (!spec.split) continue;
     // Each element is on one rank: the parts of all ranks tile the tensor.
@@ -112,7 +112,7 @@ void expect_one_ranks_step(TensorPair& pair, const std::vector<Pass>& passes) {
   for (const plan::Holding& holding : pair.split.holdings()) {
     const std::string& name = holding.weight->name;
     EXPECT_LT(max_difference(part_of(expected.gradients.at(name), holding),
-                             held(pair.split, holding, true)),
+                             pair.split.gradient_of(holding)),
               1e-12)
         << name;
   }
@@ -246,7 +246,7 @@ double relative_error(const ParallelModel& model, const StepResult& exact, comm:
   at::Tensor squares = at::zeros({2}, at::kDouble);
   for (const plan::Holding& holding : model.holdings()) {
     const at::Tensor wanted = part_of(exact.gradients.at(holding.weight->name), holding);
-    const at::Tensor error = held(model, holding, true).to(at::kDouble) - wanted;
+    const at::Tensor error = model.gradient_of(holding).to(at::kDouble) - wanted;
     squares[0] += error.square().sum();
     squares[1] += wanted.square().sum();
   }
@@ -268,7 +268,7 @@ TEST_P(OverRanks, RoundsLittleMoreThanOne) {
         const std::map<std::string, at::Tensor> weights = tensors_of(narrow.whole, false);
         wide.whole.set_masters([&] {
           for (const plan::Holding& holding : wide.whole.holdings())
-            held(wide.whole, holding, false).copy_(weights.at(holding.weight->name).reshape({-1}));
+            wide.whole.weight_of(holding).copy_(weights.at(holding.weight->name).reshape({-1}));
         });
         const StepResult exact = step_over(wide.whole, two_passes(wide.whole, false));
         const std::vector<Pass> own = two_passes(narrow.whole, false);

@@ -49,7 +49,7 @@ constexpr Purpose kPurposes[] = {
     {"gradient of the embedding", "", Traffic::kEmbedding},
     {"input of the head", "", Traffic::kHead},
     {"gradient of the head's input", "", Traffic::kHead},
-    {"largest scores", "", Traffic::kHead},
+    {"largest logits", "", Traffic::kHead},
     {"sums of exponentials", "", Traffic::kHead},
     {"input of ", "", Traffic::kTensorActivations},
     {"output of ", "", Traffic::kTensorActivations},
@@ -251,7 +251,7 @@ TEST(Volume, OfSixteenThousandRanksIsCountedAtOnce) {
                 "model.bias=none", "model.tied=false", "train.batch=2048", "train.micro_batch=1",
                 "train.precision=bf16", "parallel.tp=8", "parallel.pp=16",
                 "parallel.sharding=optimizer"},
-       .world = config::World{16'384, 8}});
+       .job = config::JobSize{16'384, 8}});
   const Mesh mesh = mesh_of(config.parallel, 16'384);
   const auto began = Clock::now();
   std::vector<Volume> middle;

@@ -27,7 +27,7 @@ using tests::error_text;
 using Sets = std::vector<std::string>;
 
 std::vector<Problem> problems(int ranks, const Sets& sets) {
-  return why_not(config::load_or_throw({.sets = sets, .world = config::World{ranks, ranks}}),
+  return why_not(config::load_or_throw({.sets = sets, .job = config::JobSize{ranks, ranks}}),
                  ranks);
 }
 
@@ -119,7 +119,7 @@ TEST(Composition, AllReasonsAreToldAtOnce) {
               ElementsAre(refusal("parallel.cp", "yet"), refusal("parallel.sharding", "copies"),
                           refusal("parallel.chunks", "pp is 1"), refusal("train.batch", "the 2")));
   const config::RunConfig config =
-      config::load_or_throw({.sets = sets, .world = config::World{8, 8}});
+      config::load_or_throw({.sets = sets, .job = config::JobSize{8, 8}});
   EXPECT_THAT(error_text<UsageError>([&] { require_layout(config, 8); }),
               HasSubstr("this layout cannot be run on 8 ranks (4 problems)"));
 }

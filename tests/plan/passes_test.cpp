@@ -53,7 +53,7 @@ RankPlan plan_for(const Sets& more, int ranks, int rank = 0) {
                "train.batch=6",       "parallel.units=by_block_and_size"};
   sets.insert(sets.end(), more.begin(), more.end());
   const config::RunConfig config =
-      config::load_or_throw({.sets = sets, .world = config::World{.ranks = ranks}});
+      config::load_or_throw({.sets = sets, .job = config::JobSize{.ranks = ranks}});
   return plan_of(config, mesh_of(config.parallel, ranks), rank);
 }
 

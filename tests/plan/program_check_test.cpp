@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <map>
 #include <random>
 
@@ -23,6 +24,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using Sets = std::vector<std::string>;
 
 struct Job {
@@ -30,7 +32,7 @@ struct Job {
   int ranks = 1;
 
   [[nodiscard]] config::RunConfig config() const {
-    return config::load_or_throw({.sets = sets, .world = config::World{.ranks = ranks}});
+    return config::load_or_throw({.sets = sets, .job = config::JobSize{.ranks = ranks}});
   }
 };
 
@@ -128,6 +130,58 @@ TEST(ProgramCheck, ProvesEveryShapeOfPipeline) {
   }
   std::printf("%d shapes of pipelines\n", shapes);
   EXPECT_GE(shapes, 400);
+}
+
+// Muon's rounds with a part left out, doubled, shifted, given to another rank or to another place.
+TEST(ProgramCheck, FindsWrongRoundsOfMatrices) {
+  const Job job{.sets = {"model.width=20", "model.heads=10", "model.kv_heads=5", "model.context=7",
+                         "model.vocab_size=29", "model.layers=3", "train.batch=6",
+                         "optimizer.kind=muon", "parallel.sharding=full_shard", "parallel.tp=3"},
+                .ranks = 6};
+  const config::RunConfig config = job.config();
+  const Mesh mesh = mesh_of(config.parallel, job.ranks);
+  std::vector<RankPlan> plans;
+  for (int rank = 0; rank < job.ranks; ++rank) plans.push_back(plan_of(config, mesh, rank));
+  const std::vector<MatrixRound> right = plans.front().matrices;
+  const auto problems_of = [&](const std::vector<MatrixRound>& rounds) {
+    std::vector<config::Problem> problems;
+    for (RankPlan& plan : plans) {
+      plan.matrices = rounds;
+      for (const config::Problem& problem : check_matrices(plan)) problems.push_back(problem);
+    }
+    return problems;
+  };
+  ASSERT_THAT(problems_of(right), IsEmpty());
+  std::mt19937_64 random(11);
+  const std::vector<std::pair<const char*, std::function<void(std::vector<MatrixPart>&, size_t)>>>
+      mutations = {
+          {"dropped",
+           [](auto& parts, size_t i) { parts.erase(parts.begin() + static_cast<ptrdiff_t>(i)); }},
+          {"doubled", [](auto& parts, size_t i) { parts.push_back(parts[i]); }},
+          {"shifted", [](auto& parts, size_t i) { parts[i].first += 1; }},
+          {"shorter", [](auto& parts, size_t i) { parts[i].count -= 1; }},
+          {"of another rank",
+           [](auto& parts, size_t i) { parts[i].rank = (parts[i].rank + 1) % 6; }},
+          {"at another place",
+           [](auto& parts, size_t i) { parts[i].place = (parts[i].place + 1) % 3; }}};
+  int found = 0;
+  for (const auto& [name, mutate] : mutations) {
+    for (int i = 0; i < 20; ++i) {
+      std::vector<MatrixRound> wrong = right;
+      MatrixRound& round = wrong[random() % wrong.size()];
+      WholeMatrix& matrix = round[random() % round.size()];
+      mutate(matrix.parts, random() % matrix.parts.size());
+      EXPECT_THAT(problems_of(wrong), Not(IsEmpty())) << name << " in " << matrix.name;
+      ++found;
+    }
+  }
+  std::vector<MatrixRound> wrong = right;
+  wrong.pop_back();
+  EXPECT_THAT(told(problems_of(wrong)), HasSubstr("is in no round"));
+  wrong = right;
+  wrong.push_back(right.front());
+  EXPECT_THAT(told(problems_of(wrong)), HasSubstr("is in more than one round"));
+  std::printf("%d wrong rounds\n", found + 2);
 }
 
 TEST(ProgramCheck, ProvesSixteenThousandRanks) {

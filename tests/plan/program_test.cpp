@@ -54,7 +54,7 @@ RankPlan plan_for(const Asked& asked) {
   const config::RunConfig config =
       config::load_or_throw({.file = source() / asked.file,
                              .sets = asked.sets,
-                             .world = config::World{.ranks = asked.ranks}});
+                             .job = config::JobSize{.ranks = asked.ranks}});
   return plan_of(config, mesh_of(config.parallel, asked.ranks), asked.rank);
 }
 

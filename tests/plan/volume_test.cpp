@@ -23,7 +23,7 @@ using Sets = std::vector<std::string>;
 
 config::RunConfig config_of(Sets sets, const Sets& more, int ranks) {
   sets.insert(sets.end(), more.begin(), more.end());
-  return config::load_or_throw({.sets = sets, .world = config::World{ranks, ranks}});
+  return config::load_or_throw({.sets = sets, .job = config::JobSize{ranks, ranks}});
 }
 
 // GPT-2 has 124,439,808 parameters; every unit ends at a multiple of 32, as do all its shards of four.

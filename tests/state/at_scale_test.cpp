@@ -43,7 +43,7 @@ config::RunConfig llama_405b(int ranks, const std::vector<std::string>& layout) 
       "model.activation=swiglu", "model.bias=none",        "model.tied=false",
       "train.batch=2048",        "train.micro_batch=1",    "train.precision=bf16"};
   sets.insert(sets.end(), layout.begin(), layout.end());
-  return config::load_or_throw({.sets = sets, .world = config::World{ranks, 8}});
+  return config::load_or_throw({.sets = sets, .job = config::JobSize{ranks, 8}});
 }
 
 // By two threads, as one machine of a rank would do it with more.

@@ -147,9 +147,9 @@ TEST_F(Diff, OfNamesShapesTypesAndValues) {
   };
   const PlainTensor same = tensor("weights.same", DType::kF32, {3});
   const std::vector<PlainTensor> first = {same, tensor("a", DType::kF32, {2}),
-                                          tensor("mean.x", DType::kF32, {2, 3}),
+                                          tensor("first_moment.x", DType::kF32, {2, 3}),
                                           tensor("weights.y", DType::kF32, {2})};
-  const std::vector<PlainTensor> second = {same, tensor("mean.x", DType::kF32, {3, 2}),
+  const std::vector<PlainTensor> second = {same, tensor("first_moment.x", DType::kF32, {3, 2}),
                                            tensor("weights.y", DType::kF64, {2}),
                                            tensor("z", DType::kF32, {2})};
   const Values values = {{"both", "1"}, {"first", "x"}, {"other", "p"}};
@@ -157,7 +157,7 @@ TEST_F(Diff, OfNamesShapesTypesAndValues) {
   const CheckpointDifference found = diff_of(first, second, {}, values, others);
   std::vector<std::string> names;
   for (const TensorDifference& one : found.tensors) names.push_back(one.name());
-  EXPECT_THAT(names, ElementsAre("a", "mean.x", "weights.y", "z"));
+  EXPECT_THAT(names, ElementsAre("a", "first_moment.x", "weights.y", "z"));
   EXPECT_FALSE(found.tensors[0].second);
   EXPECT_FALSE(found.tensors[3].first);
   EXPECT_EQ(found.tensors[1].second->shape, (Shape{3, 2}));

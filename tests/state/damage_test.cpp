@@ -38,7 +38,7 @@ std::vector<PlainTensor> tensors_of(uint64_t seed) {
   Random random(seed);
   return {{{"weights.a", DType::kF32, {31, 17}}, random},
           {{"weights.b", DType::kBf16, {7}}, random},
-          {{"mean.a", DType::kU8, {3, 349'529}}, random}};  // a byte more than a chunk
+          {{"first_moment.a", DType::kU8, {3, 349'529}}, random}};  // a byte more than a chunk
 }
 
 fs::path save(const fs::path& root, uint64_t step, uint64_t seed) {

@@ -17,7 +17,7 @@ inline std::vector<state::PieceSpec> planned_pieces(const config::RunConfig& con
   const plan::RankPlan plan = plan::plan_of(config, mesh, rank);
   std::vector<state::PieceSpec> pieces;
   for (const plan::Holding& held : plan::written_holdings(plan)) {
-    for (const char* kind : {"weights.", "mean.", "mean_square."}) {
+    for (const char* kind : {"weights.", "first_moment.", "second_moment."}) {
       for (const BoxOfRange& box : boxes_of_range(held.weight->parts, held.first, held.count))
         pieces.push_back({{kind + held.weight->name, dtype, held.weight->shape}, box.box});
     }

@@ -28,7 +28,7 @@ struct Golden {
 
   // One of our weights as the file has it.
   [[nodiscard]] at::Tensor ours(const std::string& prefix,
-                                const hugging_face::HuggingFaceModel& shape,
+                                const hugging_face::DescribedModel& shape,
                                 const std::string& name) const {
     const hugging_face::ForeignTensor foreign = foreign_tensor(shape.family, shape.config, name);
     std::vector<at::Tensor> parts;
@@ -40,11 +40,10 @@ struct Golden {
   }
 };
 
-model::Pass pass_over(const parallel::ParallelModel& model, const at::Tensor& tokens) {
+model::Pass pass_over(const at::Tensor& tokens) {
   const int64_t length = tokens.size(1) - 1;
   model::Pass pass{.tokens = tokens.narrow(1, 0, length).contiguous()};
   pass.targets = {.classes = tokens.narrow(1, 1, length).reshape({-1})};
-  model.place(pass);
   return pass;
 }
 
@@ -64,7 +63,7 @@ struct Differences {
 };
 
 Differences train_beside(const Golden& golden, at::ScalarType dtype) {
-  const auto shape = checkpoint::read_hugging_face_config(golden.model);
+  const auto shape = hugging_face::read_config(golden.model);
   const auto loaded = load_model(golden.model, dtype);
   parallel::ParallelModel& model = loaded->model();
   const at::Tensor tokens = read_tensor(golden.training, "tokens");
@@ -88,7 +87,7 @@ Differences train_beside(const Golden& golden, at::ScalarType dtype) {
     }
   };
   for (int64_t step = 0; step < tokens.size(0); ++step) {
-    const model::Pass pass = pass_over(model, tokens[step]);
+    const model::Pass pass = pass_over(tokens[step]);
     const at::Tensor loss = model.forward_backward({&pass, 1}, {.lr = kLr});
     compare(found.loss, loss, losses[step]);
     if (step == 0) compare_all(found.gradient, "grad.", true);

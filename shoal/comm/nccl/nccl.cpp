@@ -1,7 +1,12 @@
 #include "shoal/comm/nccl/nccl.h"
 
+#include <cstdlib>
+#include <exception>
+#include <utility>
+
 #include <nccl.h>
 
+#include <ATen/cuda/CUDAContext.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
@@ -12,18 +17,35 @@
 namespace shoal::comm {
 namespace {
 
+// Settings of ProcessGroupNCCL; a user's own win.
+constexpr std::pair<const char*, const char*> kSettings[] = {
+    // Its watchdog would abort the process without naming the missing rank: StreamWatch does better.
+    {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "0"},
+    {"TORCH_NCCL_ENABLE_MONITORING", "0"},
+    // Each rank would ask rank 0's store once a second whether another has written a trace.
+    {"TORCH_NCCL_DUMP_ON_TIMEOUT", "0"},
+    // Transfers are serialized, as it warns: programs are proven to meet in that order.
+    {"TORCH_NCCL_SHOW_EAGER_INIT_P2P_SERIALIZATION_WARNING", "false"}};
+
 class NcclTransport final : public Transport {
  public:
-  explicit NcclTransport(const NcclOptions& options)
-      : options_(options),
-        device_(at::kCUDA,
-                static_cast<c10::DeviceIndex>(options.local_rank % c10::cuda::device_count())) {
-    c10::cuda::set_device(device_.index());
+  explicit NcclTransport(const NcclOptions& options) : options_(options) {
+    for (const auto& [name, value] : kSettings) ::setenv(name, value, /*overwrite=*/0);
     world_ = make(options.rank, options.world_size, "world/", nullptr, 0);
   }
 
+  ~NcclTransport() override {
+    if (std::uncaught_exceptions() > 0)
+      world_
+          .release();  // NOLINT(bugprone-unused-return-value): its threads may wait for a lost peer
+    else
+      world_->shutdown();
+  }
+  NcclTransport(const NcclTransport&) = delete;
+  NcclTransport& operator=(const NcclTransport&) = delete;
+
   [[nodiscard]] std::string name() const override { return "nccl"; }
-  [[nodiscard]] at::DeviceType device() const override { return at::kCUDA; }
+  [[nodiscard]] bool on_streams() const override { return true; }
 
   // Split from the one communicator of the whole job: NCCL then shares its connections and skips
   // the bootstrap, which at thousands of ranks takes longer than everything else. All ranks call
@@ -31,6 +53,11 @@ class NcclTransport final : public Transport {
   c10::intrusive_ptr<c10d::Backend> make_group(const GroupSpec& group, int color) override {
     return make(group.rank, group.size(), format("{}/{}/{}/", round_++, group.name, color), world_,
                 color);
+  }
+
+  void stay_out() override {
+    ++round_;
+    world_->performNocolorSplit(options_.device);
   }
 
  private:
@@ -47,13 +74,12 @@ class NcclTransport final : public Transport {
     if (parent) options->split_color = color;
     auto store = c10::make_intrusive<JobStore>(options_.store, "nccl/" + prefix, options_.deadline);
     auto group = c10::make_intrusive<c10d::ProcessGroupNCCL>(store, rank, size, options);
-    group->setBoundDeviceId(device_);
-    group->eagerConnectSingleDevice(device_);
+    group->setBoundDeviceId(options_.device);
+    group->eagerConnectSingleDevice(options_.device);
     return group;
   }
 
   NcclOptions options_;
-  at::Device device_;
   c10::intrusive_ptr<c10d::ProcessGroupNCCL> world_;
   int round_ = 0;
 };
@@ -67,6 +93,10 @@ NcclStatus nccl_status() {
   const int gpus = c10::cuda::device_count();
   if (gpus == 0) return {false, format("{}, but no GPU was found", text)};
   return {true, format("{}, {} GPU{}", text, gpus, gpus == 1 ? "" : "s")};
+}
+
+std::string gpu_name(c10::Device device) {
+  return at::cuda::getDeviceProperties(device.index())->name;
 }
 
 std::unique_ptr<Transport> make_nccl_transport(const NcclOptions& options) {

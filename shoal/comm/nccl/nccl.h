@@ -1,12 +1,14 @@
 // nccl.h -- the backend for GPU collectives. Private to comm/. nccl.cpp is compiled by the `cuda`
 // preset, no_nccl.cpp by the others.
 //
-// Compiled, linked and loaded, but never run by us: no GPU was available. Everything that can be
+// Run on fake GPUs (tests/softgpu), never on a real one: none was available. Everything that can be
 // written for any device is written elsewhere, so that this file stays short.
 #pragma once
 
 #include <memory>
 #include <string>
+
+#include <c10/core/Device.h>
 
 #include "shoal/cluster/store_client.h"
 #include "shoal/core/quantities.h"
@@ -19,7 +21,7 @@ struct NcclOptions {
   std::shared_ptr<cluster::StoreClient> store;
   int rank = 0;
   int world_size = 1;
-  int local_rank = 0;  // number of the GPU on this host
+  c10::Device device = c10::Device(c10::kCUDA);
   Duration deadline{};
 };
 
@@ -30,6 +32,9 @@ struct NcclStatus {
 };
 
 NcclStatus nccl_status();
+
+// Returns what the driver calls a GPU: "NVIDIA H100 80GB HBM3".
+std::string gpu_name(c10::Device device);
 
 // Throws UsageError when nccl_status() is not usable.
 std::unique_ptr<Transport> make_nccl_transport(const NcclOptions& options);

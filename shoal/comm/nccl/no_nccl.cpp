@@ -5,6 +5,8 @@ namespace shoal::comm {
 
 NcclStatus nccl_status() { return {false, "not in this build (cmake --preset cuda)"}; }
 
+std::string gpu_name(c10::Device /*device*/) { return ""; }
+
 std::unique_ptr<Transport> make_nccl_transport(const NcclOptions& /*options*/) {
   throw UsageError(
       "comm.backend is nccl, but this build of shoal has no NCCL: build with `cmake --preset "

@@ -71,7 +71,6 @@ class RecordBackend final : public c10d::Backend {
 class RecordTransport final : public Transport {
  public:
   [[nodiscard]] std::string name() const override { return "record"; }
-  [[nodiscard]] at::DeviceType device() const override { return at::kMeta; }
 
   c10::intrusive_ptr<c10d::Backend> make_group(const GroupSpec& group, int /*color*/) override {
     return c10::make_intrusive<RecordBackend>(group.rank, group.size());

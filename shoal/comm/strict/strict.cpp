@@ -19,12 +19,6 @@ using Tensors = std::vector<at::Tensor>;
 constexpr int kAnnouncing = 0;  // tags of the transport underneath
 constexpr int kCarrying = 1;
 
-int64_t bytes_of(const Tensors& tensors) {
-  int64_t bytes = 0;
-  for (const at::Tensor& tensor : tensors) bytes += static_cast<int64_t>(tensor.nbytes());
-  return bytes;
-}
-
 // A message that precedes each call: ranks that communicate must announce the same.
 struct Announcement {
   Op op{};
@@ -75,12 +69,10 @@ class StrictBackend final : public c10d::Backend {
  public:
   StrictBackend(c10::intrusive_ptr<c10d::Backend> inner,
                 const GroupSpec& group,
-                at::DeviceType device,
                 ActivityBoard* board)
       : Backend(inner->getRank(), inner->getSize()),
         inner_(std::move(inner)),
         group_(group),
-        device_(device),
         worker_("strict calls of " + group.name, board) {}
 
   const std::string getBackendName() const override { return "strict"; }
@@ -219,8 +211,8 @@ class StrictBackend final : public c10d::Backend {
 
   void check_device(const Tensors& tensors) const {
     for (const at::Tensor& tensor : tensors) {
-      SHOAL_CHECK(tensor.device().type() == device_, "a tensor on {} in group {}, which is for {}",
-                  tensor.device().str(), group_.name, c10::DeviceTypeName(device_));
+      SHOAL_CHECK(tensor.is_cpu(), "a tensor on {} in group {}, which is for CPUs",
+                  tensor.device().str(), group_.name);
     }
   }
 
@@ -332,7 +324,6 @@ class StrictBackend final : public c10d::Backend {
 
   c10::intrusive_ptr<c10d::Backend> inner_;
   GroupSpec group_;
-  at::DeviceType device_;
   OrderedWorker worker_;
   bool coalescing_ = false;
   std::vector<Message> together_;
@@ -344,11 +335,9 @@ class StrictTransport final : public Transport {
       : inner_(std::move(inner)), board_(board) {}
 
   [[nodiscard]] std::string name() const override { return "strict"; }
-  [[nodiscard]] at::DeviceType device() const override { return inner_->device(); }
 
   c10::intrusive_ptr<c10d::Backend> make_group(const GroupSpec& group, int color) override {
-    return c10::make_intrusive<StrictBackend>(inner_->make_group(group, color), group, device(),
-                                              board_);
+    return c10::make_intrusive<StrictBackend>(inner_->make_group(group, color), group, board_);
   }
 
   c10::intrusive_ptr<c10d::Backend> make_bare_group(const GroupSpec& group, int color) override {

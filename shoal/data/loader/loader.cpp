@@ -15,13 +15,13 @@ uint64_t slice_begin(uint64_t global_batch, int rank, int world_size) {
                          static_cast<uint64_t>(world_size));
 }
 
-}  // namespace
-
-std::shared_ptr<std::byte[]> allocate_plainly(size_t bytes) {
+std::shared_ptr<std::byte[]> allocate(size_t bytes) {
   constexpr std::align_val_t kAlignment{64};
   auto* memory = static_cast<std::byte*>(::operator new(bytes, kAlignment));
   return {memory, [](std::byte* old) { ::operator delete(old, kAlignment); }};
 }
+
+}  // namespace
 
 Loader::Loader(std::shared_ptr<const SampleStream> stream, const LoaderOptions& options)
     : stream_(std::move(stream)), options_(options) {
@@ -36,7 +36,7 @@ Loader::Loader(std::shared_ptr<const SampleStream> stream, const LoaderOptions& 
   const size_t masked = stream_->has_loss_mask() ? rows * length : 0;
   slots_.resize(static_cast<size_t>(std::max(options.ahead, options.threads)) + 1);
   for (Slot& slot : slots_) {
-    slot.memory = options.allocate(tokens * sizeof(int32_t) + masked);
+    slot.memory = allocate(tokens * sizeof(int32_t) + masked);
     slot.batch.rows = rows;
     slot.batch.tokens = {reinterpret_cast<int32_t*>(slot.memory.get()), tokens};
     slot.batch.loss_mask = {

@@ -12,7 +12,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -33,10 +32,6 @@ struct Batch {
   std::vector<uint32_t> document_lengths;  // row after row; each row's add up to sequence_length
 };
 
-// Allocates memory for batches; devices may need another kind (pinned).
-using Allocate = std::function<std::shared_ptr<std::byte[]>(size_t bytes)>;
-std::shared_ptr<std::byte[]> allocate_plainly(size_t bytes);
-
 struct LoaderOptions {
   uint64_t global_batch = 1;  // samples per step, over all ranks
   int rank = 0;               // rank among those that read different samples
@@ -44,7 +39,6 @@ struct LoaderOptions {
   uint64_t first_sample = 0;  // where to begin
   int threads = 1;
   int ahead = 2;  // batches to read ahead, at least `threads`
-  Allocate allocate = allocate_plainly;
 };
 
 class Loader {

@@ -209,7 +209,7 @@ std::string shard_file(Split split, uint64_t number) {
   return format("{}-{:05}.arrow", split_name(split), number);
 }
 
-std::string to_json(const Part& part) {
+std::string to_json(const PreparedPart& part) {
   return format(
       "{{\"input_bytes\": {}, \"documents\": {}, \"duplicates\": {},\n  \"train\": {},\n  "
       "\"validation\": {}}}\n",
@@ -217,11 +217,11 @@ std::string to_json(const Part& part) {
       json_of(part.validation));
 }
 
-Part part_from_json(std::string_view json, const std::string& name) {
+PreparedPart part_from_json(std::string_view json, const std::string& name) {
   return json::named(name, [&] {
     const json::Document document(json);
     const json::Fields root(document.root(), "part");
-    Part part;
+    PreparedPart part;
     part.input_bytes = number_up_to(root, "input_bytes", kMaxTokensAll);
     part.documents = number_up_to(root, "documents", kMaxTokensAll);
     part.duplicates = number_up_to(root, "duplicates", kMaxTokensAll);
@@ -237,7 +237,7 @@ PartFile read_part(const fs::path& path) {
 }
 
 void ManifestBuilder::add(uint64_t number, const PartFile& file) {
-  const Part& part = file.part;
+  const PreparedPart& part = file.part;
   manifest_.input_bytes += part.input_bytes;
   manifest_.documents += part.documents;
   manifest_.duplicates += part.duplicates;

@@ -75,7 +75,7 @@ struct Shard {
 };
 
 // The result of one part of the input. Its file also marks the part as done.
-struct Part {
+struct PreparedPart {
   std::optional<Shard> train;
   std::optional<Shard> validation;
   uint64_t input_bytes = 0;
@@ -88,7 +88,7 @@ struct Part {
   [[nodiscard]] std::optional<Shard>& of(Split split) {
     return split == Split::kTrain ? train : validation;
   }
-  bool operator==(const Part&) const = default;
+  bool operator==(const PreparedPart&) const = default;
 };
 
 struct ShardEntry {
@@ -126,12 +126,12 @@ constexpr const char* kManifestFile = "manifest.json";
 std::string part_file(uint64_t number);                // "part-00012.json"
 std::string shard_file(Split split, uint64_t number);  // "train-00012.arrow"
 
-std::string to_json(const Part& part);
-Part part_from_json(std::string_view json, const std::string& name);
+std::string to_json(const PreparedPart& part);
+PreparedPart part_from_json(std::string_view json, const std::string& name);
 
 // A part and the digest of its file.
 struct PartFile {
-  Part part;
+  PreparedPart part;
   std::string digest;  // XXH3-128 of the file
 };
 

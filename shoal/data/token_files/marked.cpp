@@ -6,7 +6,7 @@
 namespace shoal::data {
 namespace {
 
-using Part = TokenFile::Part;
+using Status = TokenFile::Status;
 
 class MarkedReader : public TokenFileReader {
  public:
@@ -15,14 +15,14 @@ class MarkedReader : public TokenFileReader {
 
   [[nodiscard]] uint64_t tokens() const override { return ids_.size(); }
 
-  Part next(size_t max_tokens, std::vector<TokenId>& ids) override {
-    if (at_ == ids_.size()) return Part::kEnd;
+  Status next(size_t max_tokens, std::vector<TokenId>& ids) override {
+    if (at_ == ids_.size()) return Status::kEnd;
     const uint64_t limit = at_ + std::min<uint64_t>(max_tokens, ids_.size() - at_);
     const std::optional<uint64_t> border = next_border(limit);
     const uint64_t end = border.value_or(limit);
     ids_.append(at_, end - at_, ids);
     at_ = end;
-    return border || end == ids_.size() ? Part::kDocumentEnds : Part::kMore;
+    return border || end == ids_.size() ? Status::kDocumentEnds : Status::kMore;
   }
 
  private:

@@ -14,7 +14,7 @@
 namespace shoal::data {
 namespace {
 
-using Part = TokenFile::Part;
+using Status = TokenFile::Status;
 
 constexpr std::string_view kMagic("MMIDIDX\0\0", 9);
 
@@ -193,8 +193,8 @@ class MegatronReader : public TokenFileReader {
 
   [[nodiscard]] uint64_t tokens() const override { return tokens_; }
 
-  Part next(size_t max_tokens, std::vector<TokenId>& ids) override {
-    if (document_ + 1 == index_.borders.size()) return Part::kEnd;
+  Status next(size_t max_tokens, std::vector<TokenId>& ids) override {
+    if (document_ + 1 == index_.borders.size()) return Status::kEnd;
     uint64_t wanted = max_tokens;
     for (uint64_t left = left_in_sequence(); left > 0 && wanted > 0; left = left_in_sequence()) {
       const uint64_t count = std::min(left, wanted);
@@ -204,9 +204,9 @@ class MegatronReader : public TokenFileReader {
       in_sequence_ += count;
       wanted -= count;
     }
-    if (left_in_sequence() > 0) return Part::kMore;
+    if (left_in_sequence() > 0) return Status::kMore;
     ++document_;
-    return Part::kDocumentEnds;
+    return Status::kDocumentEnds;
   }
 
  private:

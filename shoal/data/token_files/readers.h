@@ -27,7 +27,7 @@ class TokenFileReader {
   virtual ~TokenFileReader() = default;
 
   [[nodiscard]] virtual uint64_t tokens() const = 0;
-  virtual TokenFile::Part next(size_t max_tokens, std::vector<TokenId>& ids) = 0;
+  virtual TokenFile::Status next(size_t max_tokens, std::vector<TokenId>& ids) = 0;
 };
 
 // All of these throw what TokenFile's constructor throws.

@@ -60,7 +60,7 @@ TokenFile::~TokenFile() = default;
 
 uint64_t TokenFile::tokens() const { return reader_->tokens(); }
 
-TokenFile::Part TokenFile::next(size_t max_tokens, std::vector<TokenId>& ids) {
+TokenFile::Status TokenFile::next(size_t max_tokens, std::vector<TokenId>& ids) {
   SHOAL_CHECK(max_tokens > 0, "a part of a document has at least one id");
   return reader_->next(max_tokens, ids);
 }

@@ -4,7 +4,7 @@
 //                  {.format = TokenFormat::kLlmC, .vocab_size = 50257,
 //                   .mark = DocumentMark{50256, MarkPlace::kFirst}});
 //   std::vector<TokenId> document;
-//   while (file.next(SIZE_MAX, document) != TokenFile::Part::kEnd) {
+//   while (file.next(SIZE_MAX, document) != TokenFile::Status::kEnd) {
 //     use(document);
 //     document.clear();
 //   }
@@ -64,7 +64,7 @@ class TokenFileReader;
 
 class TokenFile {
  public:
-  enum class Part {
+  enum class Status {
     kMore,          // the document goes on
     kDocumentEnds,  // these were the document's last ids
     kEnd,           // no more documents; nothing was appended
@@ -87,7 +87,7 @@ class TokenFile {
   //
   // Throws DataError for an id that the vocabulary does not have; the file cannot be read on after
   // it.
-  Part next(size_t max_tokens, std::vector<TokenId>& ids);
+  Status next(size_t max_tokens, std::vector<TokenId>& ids);
 
  private:
   MappedFile file_;

@@ -83,7 +83,7 @@ class Swiglu final : public RowWise {
     const std::vector<at::Tensor> halves = x.chunk(2, -1);
     at::Tensor dx = at::empty_like(x);
     std::vector<at::Tensor> dhalves = dx.chunk(2, -1);
-    dhalves[0].copy_(at::silu_backward(gradient * halves[1], halves[0]));
+    at::silu_backward_out(dhalves[0], gradient * halves[1], halves[0]);
     at::mul_out(dhalves[1], gradient, at::silu(halves[0]));
     return dx;
   }

@@ -7,8 +7,10 @@
 
 #include "shoal/core/error.h"
 #include "shoal/model/functions/attention_cuda.h"
+#include "shoal/model/functions/attention_products.h"
 #include "shoal/model/functions/dropout.h"
 #include "shoal/model/functions/recording.h"
+#include "shoal/model/functions/sent_to_device.h"
 
 namespace shoal::model {
 namespace {
@@ -72,22 +74,6 @@ std::array<at::Tensor, 3> attend_backward_on_cpu(const at::Tensor& gradient,
   return whole;
 }
 
-// True where a query may not look: later tokens, and other documents.
-at::Tensor hidden_from(const at::Tensor& q, const Documents& documents) {
-  const int64_t tokens = q.size(2);
-  const at::Tensor later =
-      at::ones({tokens, tokens}, q.options().dtype(at::kBool)).triu(/*diagonal=*/1);
-  if (documents.spans.empty()) return later;
-  at::Tensor hidden = at::ones({q.size(0), 1, tokens, tokens}, later.options());
-  for (const Documents::Span& span : documents.spans) {
-    hidden.select(0, span.row)
-        .narrow(1, span.begin, span.length)
-        .narrow(2, span.begin, span.length)
-        .copy_(later.narrow(0, 0, span.length).narrow(1, 0, span.length));
-  }
-  return hidden;
-}
-
 // Rows of the batch lie `heads` apart, of which these may be some.
 at::Tensor kept_scores(const at::Tensor& weights, const ScoreDropout& left_out) {
   const auto of_head = static_cast<uint64_t>(weights.size(2) * weights.size(3));
@@ -127,7 +113,17 @@ at::Tensor Documents::positions(int64_t rows, int64_t tokens, c10::Device device
   for (const Span& span : spans) {
     for (int64_t i = 0; i < span.length; ++i) out[span.row * tokens + span.begin + i] = i;
   }
-  return positions.to(device);
+  return sent_to_device(positions, device);
+}
+
+void Documents::place(c10::Device device) {
+  if (spans.empty() || device.is_cpu()) return;
+  std::vector<int32_t> ends = {0};
+  for (const Span& span : spans) {
+    ends.push_back(ends.back() + static_cast<int32_t>(span.length));
+    longest = std::max(longest, span.length);
+  }
+  borders = sent_to_device(at::tensor(ends, at::kInt), device);
 }
 
 Attended attend(const at::Tensor& q,
@@ -135,8 +131,9 @@ Attended attend(const at::Tensor& q,
                 const at::Tensor& v,
                 const Documents& documents,
                 bool causal) {
-  return q.is_cuda() ? attend_on_cuda(q, k, v, documents, causal)
-                     : attend_on_cpu(q, k, v, documents, causal);
+  if (!q.is_cuda()) return attend_on_cpu(q, k, v, documents, causal);
+  return is_fused_on_cuda(q) ? attend_on_cuda(q, k, v, documents, causal)
+                             : attend_by_products(q, k, v, documents, causal);
 }
 
 std::array<at::Tensor, 3> attend_backward(const at::Tensor& gradient,
@@ -145,8 +142,9 @@ std::array<at::Tensor, 3> attend_backward(const at::Tensor& gradient,
                                           const at::Tensor& v,
                                           const Attended& attended,
                                           const Documents& documents) {
-  return q.is_cuda() ? attend_backward_on_cuda(gradient, q, k, v, attended, documents)
-                     : attend_backward_on_cpu(gradient, q, k, v, attended, documents);
+  if (!q.is_cuda()) return attend_backward_on_cpu(gradient, q, k, v, attended, documents);
+  return is_fused_on_cuda(q) ? attend_backward_on_cuda(gradient, q, k, v, attended, documents)
+                             : attend_backward_by_products(gradient, q, k, v, attended, documents);
 }
 
 at::Tensor attention(const at::Tensor& q,
@@ -173,7 +171,7 @@ at::Tensor plain_attention(const at::Tensor& q,
   const double scale = 1 / std::sqrt(static_cast<double>(q.size(3)));
   const at::Tensor scores = at::matmul(q, k.repeat_interleave(shared, 1).transpose(2, 3)) * scale;
   at::Tensor weights =
-      scores.masked_fill(hidden_from(q, documents), -std::numeric_limits<double>::infinity())
+      scores.masked_fill(hidden_scores(q, documents), -std::numeric_limits<double>::infinity())
           .softmax(-1);
   if (left_out.rate > 0)
     weights = keep(weights, kept_scores(weights, left_out), 1 / (1 - left_out.rate));

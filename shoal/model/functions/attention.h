@@ -26,6 +26,14 @@ struct Documents {
 
   std::vector<Span> spans = {};  // in order, covering every row; empty: each row is one document
 
+  // What the fused operators of a GPU take, made by place(): where documents begin and end in the
+  // packed tokens of all rows, and the longest document. Undefined when each row is one.
+  at::Tensor borders = {};
+  int64_t longest = 0;
+
+  // Sends the borders to the device, once for all layers.
+  void place(c10::Device device);
+
   // Returns the documents of rows of `tokens` tokens; the lengths add up to `tokens` in each row.
   static Documents of_lengths(const std::vector<uint32_t>& lengths, int64_t tokens);
 

@@ -6,6 +6,10 @@
 
 namespace shoal::model {
 
+// Returns whether the fused operators take these queries: half precision alone, and heads of a
+// multiple of 8 features, at most 256.
+bool is_fused_on_cuda(const at::Tensor& q);
+
 Attended attend_on_cuda(const at::Tensor& q,
                         const at::Tensor& k,
                         const at::Tensor& v,

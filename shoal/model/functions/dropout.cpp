@@ -1,14 +1,21 @@
 #include "shoal/model/functions/dropout.h"
 
+#include <array>
+#include <cmath>
+
 #include <ATen/ATen.h>
 
+#include "shoal/model/functions/device_random.h"
 #include "shoal/model/functions/parallel_loop.h"
 #include "shoal/model/functions/recording.h"
 
 namespace shoal::model {
+namespace {
 
-at::Tensor kept_elements(
-    at::IntArrayRef shape, double rate, const Random& random, uint64_t first, c10::Device device) {
+at::Tensor kept_by_threads(at::IntArrayRef shape,
+                           double rate,
+                           const Random& random,
+                           uint64_t first) {
   at::Tensor kept = at::empty(shape, at::kBool);
   bool* const out = kept.data_ptr<bool>();
   const auto threshold = static_cast<float>(rate);
@@ -23,7 +30,22 @@ at::Tensor kept_elements(
         out[at + static_cast<int64_t>(i)] = numbers[i] >= threshold;
     }
   });
-  return kept.to(device);
+  return kept;
+}
+
+}  // namespace
+
+at::Tensor kept_elements(
+    at::IntArrayRef shape, double rate, const Random& random, uint64_t first, c10::Device device) {
+  return device.is_cpu() ? kept_by_threads(shape, rate, random, first)
+                         : kept_on_device(shape, rate, random, first, device);
+}
+
+// A uniform number is the upper 24 bits of 32: it reaches the rate when all 32 reach this bound.
+at::Tensor kept_on_device(
+    at::IntArrayRef shape, double rate, const Random& random, uint64_t first, c10::Device device) {
+  const auto bound = static_cast<int64_t>(std::ceil(static_cast<float>(rate) * 0x1p24F)) << 8;
+  return device_bits(random, first, c10::multiply_integers(shape), device).ge(bound).view(shape);
 }
 
 at::Tensor keep(const at::Tensor& x, const at::Tensor& kept, double scale) {

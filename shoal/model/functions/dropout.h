@@ -11,8 +11,13 @@
 
 namespace shoal::model {
 
-// Returns a mask, true where an element is kept, from numbers first, first + 1, ... of `random`.
+// Returns a mask, true where an element is kept, from numbers first, first + 1, ... of `random`:
+// the same on every device.
 at::Tensor kept_elements(
+    at::IntArrayRef shape, double rate, const Random& random, uint64_t first, c10::Device device);
+
+// Computes that mask by operators of the device, whatever it is.
+at::Tensor kept_on_device(
     at::IntArrayRef shape, double rate, const Random& random, uint64_t first, c10::Device device);
 
 // Returns x with the elements outside the mask zeroed, times `scale`.

@@ -16,10 +16,12 @@
 namespace shoal::model {
 
 struct Targets {
-  at::Tensor classes;       // int64, one per row of x
-  at::Tensor counted = {};  // loss mask of x's rows, 0 for masked targets; undefined: no mask
-  double scale = 1;         // factor of the loss and its gradient: 1 / targets of the step
-  at::Tensor gradient_scale = {};  // factor of the gradient alone: loss scaling; undefined: none
+  at::Tensor classes;         // int64, one per row of x
+  at::Tensor loss_mask = {};  // loss mask of x's rows, 0 for masked targets; undefined: no mask
+  // Scalars on the device, so that nobody waits for them: the factor of the loss and its gradient,
+  // 1 / targets of the step, and that of the gradient alone, for loss scaling. Undefined: 1.
+  at::Tensor scale = {};
+  at::Tensor gradient_scale = {};
 };
 
 // Returns scale * the sum of the cross-entropies, as a scalar in fp32 (fp64 for fp64). Autograd
@@ -32,9 +34,9 @@ at::Tensor head_loss(const at::Tensor& x,
 
 // The rows of logits that a CrossEntropy function gets.
 struct ScoredRows {
-  at::Tensor scores;   // destroyed; with `gradient_scale` overwritten by their gradient times that
+  at::Tensor logits;   // destroyed; with `gradient_scale` overwritten by their gradient times that
   at::Tensor classes;  // classes of the targets
-  at::Tensor counted;  // loss mask; undefined: no target is masked
+  at::Tensor loss_mask;       // loss mask; undefined: no target is masked
   at::Tensor gradient_scale;  // a scalar, in fp32 or wider; undefined: no gradient is needed
 };
 
@@ -57,6 +59,6 @@ LossOfRows loss_of_rows(const at::Tensor& rows,
 
 // Returns how many rows of logits to process at a time, so that the caches of all threads hold them
 // from one operator to the next.
-int64_t rows_in_cache(const at::Tensor& scores);
+int64_t rows_in_cache(const at::Tensor& logits);
 
 }  // namespace shoal::model

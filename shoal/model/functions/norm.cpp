@@ -45,6 +45,10 @@ class RmsNorm final : public RowWise {
   RmsNorm(Weight weight, double epsilon) : weight_(weight), epsilon_(epsilon) {}
 
   [[nodiscard]] Result forward(const at::Tensor& x) const override {
+    if (x.is_cuda()) {  // one kernel, which CPUs do not have
+      auto [output, scale] = at::_fused_rms_norm(x, {x.size(-1)}, value_of(weight_), epsilon_);
+      return {output, {scale}};
+    }
     const at::Tensor wide = x.to(wide_type(x));
     const at::Tensor scale = wide.square().mean(-1, /*keepdim=*/true).add_(epsilon_).rsqrt_();
     at::Tensor output = (wide * scale).to(x.scalar_type());
@@ -56,6 +60,13 @@ class RmsNorm final : public RowWise {
   [[nodiscard]] at::Tensor backward(const at::Tensor& x,
                                     const std::vector<at::Tensor>& kept,
                                     const at::Tensor& gradient) const override {
+    if (x.is_cuda()) {
+      auto [dx, dweight] =
+          at::_fused_rms_norm_backward(gradient.contiguous(), x, {x.size(-1)}, kept[0],
+                                       value_of(weight_), {true, weight_.defined()});
+      if (weight_.defined()) weight_.add_gradient(dweight);
+      return dx;
+    }
     const at::Tensor wide = x.to(wide_type(x));
     const at::Tensor unit = wide * kept[0];
     at::Tensor g = gradient.to(wide.scalar_type());

@@ -39,12 +39,32 @@ double scaled_frequency(const config::RotaryConfig& rotary, int64_t pair, int64_
   return plain;
 }
 
-at::Tensor turned(const at::Tensor& x, const at::Tensor& cosines, const at::Tensor& sines) {
+// A GPU multiplies and adds mixed types in the wider one, in the operators themselves.
+at::Tensor turned_in_few_launches(const at::Tensor& x,
+                                  const at::Tensor& cosines,
+                                  const at::Tensor& sines,
+                                  double sign) {
+  const at::Tensor halves = x.unflatten(-1, {2, -1});
+  const at::Tensor wide = halves * cosines.unsqueeze(-2);
+  at::Tensor y = at::empty(halves.sizes(), x.options());
+  at::Tensor first = y.select(-2, 0);
+  at::Tensor second = y.select(-2, 1);
+  at::addcmul_out(first, wide.select(-2, 0), halves.select(-2, 1), sines, -sign);
+  at::addcmul_out(second, wide.select(-2, 1), halves.select(-2, 0), sines, sign);
+  return y.flatten(-2);
+}
+
+// Rotates forth with sign 1, back with -1.
+at::Tensor turned(const at::Tensor& x,
+                  const at::Tensor& cosines,
+                  const at::Tensor& sines,
+                  double sign) {
+  if (!x.is_cpu()) return turned_in_few_launches(x, cosines, sines, sign);
   const std::vector<at::Tensor> halves = x.to(cosines.scalar_type()).chunk(2, -1);
   at::Tensor y = at::empty(x.sizes(), cosines.options());
   std::vector<at::Tensor> out = y.chunk(2, -1);
-  at::mul_out(out[0], halves[0], cosines).addcmul_(halves[1], sines, -1);
-  at::mul_out(out[1], halves[1], cosines).addcmul_(halves[0], sines);
+  at::mul_out(out[0], halves[0], cosines).addcmul_(halves[1], sines, -sign);
+  at::mul_out(out[1], halves[1], cosines).addcmul_(halves[0], sines, sign);
   return y.to(x.scalar_type());
 }
 
@@ -74,9 +94,10 @@ at::Tensor rotate(const at::Tensor& x, const Angles& angles) {
   const Recording recording({x});
   const at::Tensor cosines = angles.cosines.unsqueeze(-2);  // the same for all heads
   const at::Tensor sines = angles.sines.unsqueeze(-2);
-  return recording.finish(turned(x, cosines, sines), [cosines, sines](const at::Tensor& gradient) {
-    return Gradients{turned(gradient, cosines, sines.neg())};
-  });
+  return recording.finish(turned(x, cosines, sines, 1),
+                          [cosines, sines](const at::Tensor& gradient) {
+                            return Gradients{turned(gradient, cosines, sines, -1)};
+                          });
 }
 
 }  // namespace shoal::model

@@ -55,6 +55,7 @@ std::vector<config::Problem> check_job(const config::RunConfig& config, int rank
   const std::vector<int> kinds = kinds_of_samples(config, mesh);
   for (size_t stage = 0; stage < plans.size(); ++stage) {
     note(check_rank(pipeline[stage]));
+    note(check_matrices(plans[stage]));
     for (int place = 0; place < mesh.size(Axis::kTp); ++place) {
       for (const int data : kinds) {
         const int rank = rank_at(mesh, static_cast<int>(stage), place, data);
@@ -64,6 +65,7 @@ std::vector<config::Problem> check_job(const config::RunConfig& config, int rank
         const CheckedRank other{&plan, &program};
         note(check_same_calls(pipeline[stage], other));
         note(check_rank(other));
+        note(check_matrices(plan));
       }
     }
   }

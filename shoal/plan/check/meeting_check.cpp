@@ -6,6 +6,7 @@
 
 #include "shoal/plan/program_check.h"
 #include "shoal/plan/program_text.h"
+#include "shoal/plan/sharding.h"
 #include "shoal/plan/volume.h"
 
 namespace shoal::plan {
@@ -285,6 +286,11 @@ std::vector<config::Problem> check_same_calls(const CheckedRank& first, const Ch
                                  their_calls[call].bytes, first.plan->rank, our_calls[call].bytes));
     }
   }
+  const AxisSet axes = matrix_axes(first.plan->config.parallel);
+  if (first.plan->mesh.group_index(first.plan->rank, axes) ==
+          other.plan->mesh.group_index(other.plan->rank, axes) &&
+      first.plan->matrices != other.plan->matrices)
+    return problem(0, format("other rounds of matrices than on rank {}", first.plan->rank));
   if (ours.size() != theirs.size())
     return problem(
         std::min(ours.size(), theirs.size()),

@@ -3,6 +3,8 @@
 #include <set>
 #include <vector>
 
+#include "shoal/plan/check/gradient_check.h"
+#include "shoal/plan/check/wrong.h"
 #include "shoal/plan/program_check.h"
 #include "shoal/plan/program_text.h"
 
@@ -11,33 +13,8 @@ namespace {
 
 using config::UnitKind;
 
-// A problem of an operation: thrown inside the walk, and reported with its line.
-struct Wrong {
-  std::string what;
-};
-
-void require(bool holds, const char* what) {
-  if (!holds) throw Wrong{what};
-}
-
 // The weights of a group of units.
 enum class Weights { kShards, kOnTheirWay, kWhole };
-
-// Terms of a unit's gradient: how often it contains each micro-batch.
-using Terms = std::vector<int>;
-
-// The gradient of a group of units.
-struct Gradient {
-  bool open = false;
-  bool reducing = false;
-  bool reducing_replicas = false;
-  bool over_replicas = false;
-  bool tied = false;                 // the other end's gradient is added
-  std::set<int32_t> over_tensor;     // units whose partial gradients are summed since it was opened
-  std::map<int32_t, Terms> written;  // by unit, since it was opened
-  std::map<int32_t, Terms> reduced;  // by unit, in this rank's shard
-  int updates = 0;
-};
 
 // A micro-batch in a stage.
 struct Flight {
@@ -55,9 +32,13 @@ class RankWalk {
   RankWalk(const RankPlan& plan, const Program& program) : plan_(plan), program_(program) {
     for (const StagePlan& stage : plan.stages) {
       std::vector<Weights> weights;
-      for (const GroupPlan& group : stage.groups) weights.push_back(first_state(group));
+      std::vector<GradientCheck> gradients;
+      for (const GroupPlan& group : stage.groups) {
+        weights.push_back(first_state(group));
+        gradients.emplace_back(plan, stage, group);
+      }
       weights_.push_back(std::move(weights));
-      gradients_.emplace_back(stage.groups.size());
+      gradients_.push_back(std::move(gradients));
       flights_.emplace_back(plan.rows.size());
     }
   }
@@ -78,11 +59,8 @@ class RankWalk {
   }
 
  private:
-  [[nodiscard]] bool is_divided(const GroupPlan& group) const {
-    return plan_.ranks(plan_.shards) > 1 && group.shard > 0;
-  }
   [[nodiscard]] Weights first_state(const GroupPlan& group) const {
-    if (!is_divided(group)) return Weights::kWhole;
+    if (!plan_.divides(group)) return Weights::kWhole;
     return group.policy.keep_weights ? Weights::kOnTheirWay : Weights::kShards;
   }
 
@@ -110,8 +88,15 @@ class RankWalk {
   Weights& weights(int16_t chunk, int32_t group) {
     return weights_[static_cast<size_t>(chunk)][static_cast<size_t>(group)];
   }
-  Gradient& gradient(int16_t chunk, int32_t group) {
+  GradientCheck& gradient(int16_t chunk, int32_t group) {
     return gradients_[static_cast<size_t>(chunk)][static_cast<size_t>(group)];
+  }
+  GradientCheck& gradient_of_unit(const Operation& operation) {
+    return gradient(operation.chunk, group_of(plan_, operation));
+  }
+  [[nodiscard]] std::string name_of_group(size_t chunk, size_t group) const {
+    return describe_group(
+        plan_, {.chunk = static_cast<int16_t>(chunk), .index = static_cast<int32_t>(group)});
   }
   Flight& flight(const Operation& operation) {
     Flight& found =
@@ -141,9 +126,11 @@ class RankWalk {
         require_group(operation);
         return move_weights(operation);
       case OpKind::kSumPartial:
+        require_unit(operation);
+        return gradient_of_unit(operation).sum_partial(operation.index);
       case OpKind::kExchangeTied:
         require_unit(operation);
-        return sum_unit(operation);
+        return gradient_of_unit(operation).add_tied(operation.index);
       case OpKind::kOpenGradients:
       case OpKind::kReduce:
       case OpKind::kAwaitReduce:
@@ -215,7 +202,7 @@ class RankWalk {
       kept = operation.keeps;
       if (!is_head) return;
       require(done_.contains({OpKind::kCountTargets, 0}), "the number of targets is not known");
-      write(operation, group);
+      gradient_of_unit(operation).write(operation.index, operation.micro_batch);
       return;
     }
     if (operation.kind == OpKind::kRecompute) {
@@ -230,32 +217,19 @@ class RankWalk {
             "the gradient of its output has not come");
     ++passing.backward;
     kept = Keeps::kNothing;
-    write(operation, group);
-  }
-
-  // Adds a term to the gradient of a unit.
-  void write(const Operation& operation, int32_t group) {
-    Gradient& written = gradient(operation.chunk, group);
-    require(written.open, "there is no room for its gradient");
-    require(!written.reducing && !written.reducing_replicas && !written.over_replicas,
-            "its gradient is on its way");
-    require(!written.over_tensor.contains(operation.index) && !written.tied,
-            "its gradient has been summed already");
-    Terms& terms = written.written[operation.index];
-    terms.resize(plan_.rows.size());
-    ++terms[static_cast<size_t>(operation.micro_batch)];
+    gradient_of_unit(operation).write(operation.index, operation.micro_batch);
   }
 
   void move_weights(const Operation& operation) {
     const GroupPlan& group = group_at(plan_, operation);
-    require(is_divided(group), "nobody else has a shard of it");
+    require(plan_.divides(group), "nobody else has a shard of it");
     Weights& state = weights(operation.chunk, operation.index);
     switch (operation.kind) {
       case OpKind::kGather:
         require(state == (group.policy.keep_weights ? Weights::kWhole : Weights::kShards),
                 "it is whole, or on its way");
         require(
-            !group.policy.keep_weights || gradient(operation.chunk, operation.index).updates == 1,
+            !group.policy.keep_weights || gradient(operation.chunk, operation.index).updates() == 1,
             "the new weights are not there yet");
         state = Weights::kOnTheirWay;
         return;
@@ -270,136 +244,37 @@ class RankWalk {
     }
   }
 
-  void sum_unit(const Operation& operation) {
-    Gradient& summed = gradient(operation.chunk, group_of(plan_, operation));
-    require(summed.open && !summed.reducing && !summed.over_replicas,
-            "there is no whole gradient of it");
-    if (operation.kind == OpKind::kSumPartial) {
-      require(partial_elements(plan_, unit_of(plan_, operation)) > 0,
-              "no tensor-parallel rank has another term");
-      require(summed.over_tensor.insert(operation.index).second,
-              "it is summed over tensor-parallel ranks already");
-    } else {
-      require(tied_elements(plan_, unit_of(plan_, operation)) > 0, "it has no tied matrix");
-      require(!summed.tied, "the other end's gradient has been added already");
-      summed.tied = true;
-    }
-  }
-
-  // Whole gradients must contain the terms of tensor-parallel ranks and of the other end before
-  // they are reduced.
-  void require_summed(const Operation& operation) {
-    const StagePlan& stage = plan_.stage(operation.chunk);
-    const Gradient& summed = gradient(operation.chunk, operation.index);
-    for (const size_t unit : group_at(plan_, operation).units) {
-      if (partial_elements(plan_, stage.units[unit]) > 0 &&
-          !summed.over_tensor.contains(static_cast<int32_t>(unit)))
-        throw Wrong{format("gradients of {} are not summed over tensor-parallel ranks",
-                           stage.units[unit].name)};
-      if (tied_elements(plan_, stage.units[unit]) > 0 && !summed.tied)
-        throw Wrong{format("the gradient of {} lacks that of the other end of the pipeline",
-                           blueprint::kTiedMatrix)};
-    }
-  }
-
   void move_gradients(const Operation& operation) {
-    Gradient& state = gradient(operation.chunk, operation.index);
-    const bool divided = is_divided(group_at(plan_, operation));
+    GradientCheck& moved = gradient(operation.chunk, operation.index);
     switch (operation.kind) {
       case OpKind::kOpenGradients:
-        require(!state.open && !state.reducing, "it is open already");
-        require(!state.over_replicas && !state.reducing_replicas, "it is complete already");
-        state.open = true;
-        state.written.clear();
-        state.over_tensor.clear();
-        return;
+        return moved.open();
       case OpKind::kReduce:
-        require(divided, "nobody else has a shard of it");
-        require(state.open && !state.reducing, "there is no whole gradient, or it is on its way");
-        require(operation.adds == !state.reduced.empty(),
-                operation.adds ? "there is nothing to add to"
-                               : "what earlier micro-batches left is overwritten");
-        require_summed(operation);
-        state.reducing = true;
-        return;
+        return moved.start_reduce(operation.adds);
       case OpKind::kAwaitReduce:
-        require(state.reducing, "nobody has started the reduction");
-        add_terms(state);
-        state.reducing = state.open = false;
-        return;
+        return moved.await_reduce();
       case OpKind::kReduceReplicas:
-        require(plan_.ranks(plan_.replicas) > 1, "there are no replicas");
-        require(!state.reducing_replicas && !state.over_replicas, "it was summed before");
-        if (!divided) {
-          require_summed(operation);
-          add_terms(state);
-        }
-        require(!state.reducing && (divided ? !state.open : state.open),
-                "the sum over shards is not there");
-        require_terms(operation, state);
-        state.reducing_replicas = true;
-        return;
+        return moved.start_replicas();
       default:
-        require(state.reducing_replicas, "nobody has started the sum");
-        state.reducing_replicas = false;
-        state.over_replicas = true;
-    }
-  }
-
-  static void add_terms(Gradient& state) {
-    for (const auto& [unit, terms] : state.written) {
-      Terms& sum = state.reduced[unit];
-      sum.resize(terms.size());
-      for (size_t i = 0; i < terms.size(); ++i) sum[i] += terms[i];
-    }
-    state.written.clear();
-  }
-
-  // Every unit's gradient must contain every micro-batch: the head's twice, from its loss and from
-  // its norm.
-  void require_terms(const Operation& operation, const Gradient& state) const {
-    const StagePlan& stage = plan_.stage(operation.chunk);
-    for (const size_t unit : group_at(plan_, operation).units) {
-      const int expected = stage.units[unit].kind == UnitKind::kHead ? 2 : 1;
-      const auto found = state.reduced.find(static_cast<int32_t>(unit));
-      for (size_t i = 0; i < plan_.rows.size(); ++i) {
-        const int terms = found == state.reduced.end() ? 0 : found->second[i];
-        if (terms != expected)
-          throw Wrong{format("micro-batch {} is {} in the gradient of {}", i,
-                             terms < expected ? "not" : "too often", stage.units[unit].name)};
-      }
+        return moved.await_replicas();
     }
   }
 
   void update(const Operation& operation) {
-    Gradient& state = gradient(operation.chunk, operation.index);
     require(done_.contains({OpKind::kNorm, 0}), "the norm of all gradients is not known");
     for (size_t round = 0; round < plan_.matrices.size(); ++round)
       require(done_.contains({OpKind::kExchangeMatrices, static_cast<int32_t>(round)}),
               "matrices are not orthogonal yet");
     require(weights(operation.chunk, operation.index) != Weights::kOnTheirWay,
             "its weights are on their way");
-    require(state.updates++ == 0, "it was updated before");
+    gradient(operation.chunk, operation.index).update();
   }
 
   // Requires that every gradient is complete.
   void require_gradients() {
-    for (size_t chunk = 0; chunk < plan_.stages.size(); ++chunk) {
-      for (size_t group = 0; group < plan_.stages[chunk].groups.size(); ++group) {
-        const Operation about{.kind = OpKind::kUpdate,
-                              .chunk = static_cast<int16_t>(chunk),
-                              .index = static_cast<int32_t>(group)};
-        if (group_at(plan_, about).shard == 0) continue;
-        Gradient& state = gradients_[chunk][group];
-        const bool has_replicas = plan_.ranks(plan_.replicas) > 1;
-        if (!is_divided(group_at(plan_, about)) && !has_replicas) {
-          require_summed(about);
-          add_terms(state);
-        }
-        if (state.reducing || state.reducing_replicas || (has_replicas && !state.over_replicas))
-          throw Wrong{format("the gradient of {} is not complete", describe_group(plan_, about))};
-        require_terms(about, state);
-      }
+    for (size_t chunk = 0; chunk < gradients_.size(); ++chunk) {
+      for (size_t group = 0; group < gradients_[chunk].size(); ++group)
+        gradients_[chunk][group].complete(name_of_group(chunk, group));
     }
   }
 
@@ -433,11 +308,10 @@ class RankWalk {
     for (size_t chunk = 0; chunk < plan_.stages.size(); ++chunk) {
       const StagePlan& stage = plan_.stages[chunk];
       for (size_t group = 0; group < stage.groups.size(); ++group) {
-        const std::string name = describe_group(
-            plan_, {.chunk = static_cast<int16_t>(chunk), .index = static_cast<int32_t>(group)});
+        const std::string name = name_of_group(chunk, group);
         if (weights_[chunk][group] != first_state(stage.groups[group]))
           throw Wrong{format("the weights of {} are not as the next step needs them", name)};
-        if (stage.groups[group].shard > 0 && gradients_[chunk][group].updates != 1)
+        if (stage.groups[group].shard > 0 && gradients_[chunk][group].updates() != 1)
           throw Wrong{format("{} is not updated", name)};
       }
       const int number = plan_.schedule.stage_of(plan_.pipeline_rank, static_cast<int>(chunk));
@@ -454,9 +328,9 @@ class RankWalk {
   const RankPlan& plan_;
   const Program& program_;
   size_t line_ = 0;
-  std::vector<std::vector<Weights>> weights_;     // by stage and group
-  std::vector<std::vector<Gradient>> gradients_;  // likewise
-  std::vector<std::vector<Flight>> flights_;      // by stage and micro-batch
+  std::vector<std::vector<Weights>> weights_;          // by stage and group
+  std::vector<std::vector<GradientCheck>> gradients_;  // likewise
+  std::vector<std::vector<Flight>> flights_;           // by stage and micro-batch
   std::set<std::tuple<bool, Op, int, int>> transfers_;
   std::set<std::tuple<bool, Op, int, int>> in_flight_;
   std::set<std::pair<OpKind, int32_t>> done_;

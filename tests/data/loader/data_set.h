@@ -31,7 +31,7 @@ inline void write_data_set(const std::filesystem::path& directory,
       for (const TokenId id : document) writer.add({&id, 1}, !layout.loss_mask || id % 3 != 0);
       writer.end_document();
     }
-    Part part;
+    PreparedPart part;
     part.train = writer.finish();
     const std::filesystem::path path = directory / part_file(number);
     write_file_atomically(path, to_json(part));

@@ -175,7 +175,7 @@ TEST(Trillion, FirstBatchAfterResumingComesWithinASecond) {
   prepare::ShardWriter writer(directory.path(), "real", kLayout);
   writer.add(document);
   writer.end_document();
-  Part part;
+  PreparedPart part;
   part.train = writer.finish();
   ManifestBuilder builder(kLayout);
   constexpr uint64_t kShards = 31'250;

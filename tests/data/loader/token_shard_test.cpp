@@ -134,11 +134,11 @@ TEST(TokenShard, AHostilePartFileCannotReachOutside) {
   const TempDir directory;
   write_data_set(directory.path(), kNarrow, {{{1, 2, 3}}});
   const Manifest manifest = read_manifest(directory.path());
-  const Part part =
+  const PreparedPart part =
       part_from_json(read_file(directory.path() / part_file(0), 1 << 20), "part-00000.json");
   const uint64_t kFar = uint64_t{1} << 45;
   const auto with = [&](auto change) {
-    Part changed = part;
+    PreparedPart changed = part;
     change(changed.train->blocks[0]);
     ShardEntry entry = manifest.train.shards[0];
     const std::string json = to_json(changed);

@@ -57,13 +57,13 @@ TEST(NanoGptFile, APartSaysWhetherTheDocumentGoesOn) {
   const auto reader =
       read_nano_gpt({"x.bin", bytes}, {.vocab_size = 10, .mark = DocumentMark{kMark}});
   std::vector<TokenId> ids = {7};
-  EXPECT_EQ(reader->next(2, ids), TokenFile::Part::kDocumentEnds);
+  EXPECT_EQ(reader->next(2, ids), TokenFile::Status::kDocumentEnds);
   EXPECT_EQ(ids, (std::vector<TokenId>{7, 1, 9})) << "what was there stays";
-  EXPECT_EQ(reader->next(2, ids), TokenFile::Part::kMore);
-  EXPECT_EQ(reader->next(1, ids), TokenFile::Part::kDocumentEnds);
+  EXPECT_EQ(reader->next(2, ids), TokenFile::Status::kMore);
+  EXPECT_EQ(reader->next(1, ids), TokenFile::Status::kDocumentEnds);
   EXPECT_EQ(ids, (std::vector<TokenId>{7, 1, 9, 2, 3, 4}));
-  EXPECT_EQ(reader->next(1, ids), TokenFile::Part::kEnd);
-  EXPECT_EQ(reader->next(1, ids), TokenFile::Part::kEnd);
+  EXPECT_EQ(reader->next(1, ids), TokenFile::Status::kEnd);
+  EXPECT_EQ(reader->next(1, ids), TokenFile::Status::kEnd);
 }
 
 TEST(NanoGptFile, RefusesHalfIdsAndIdsOfOtherVocabularies) {

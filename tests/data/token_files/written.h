@@ -33,14 +33,14 @@ Documents documents_of(Reader& reader, size_t max_tokens) {
   std::vector<TokenId> document;
   for (;;) {
     const size_t before = document.size();
-    const TokenFile::Part part = reader.next(max_tokens, document);
+    const TokenFile::Status part = reader.next(max_tokens, document);
     SHOAL_CHECK(document.size() - before <= max_tokens, "a part of {} ids",
                 document.size() - before);
-    if (part == TokenFile::Part::kEnd) {
+    if (part == TokenFile::Status::kEnd) {
       SHOAL_CHECK(document.empty(), "the end appended something");
       return documents;
     }
-    if (part == TokenFile::Part::kMore) continue;
+    if (part == TokenFile::Status::kMore) continue;
     documents.push_back(document);
     SHOAL_CHECK(documents.size() <= 1000, "documents without end");
     document.clear();

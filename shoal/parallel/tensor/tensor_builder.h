@@ -29,7 +29,7 @@
 #include <string>
 
 #include "shoal/model/builder.h"
-#include "shoal/parallel/tensor_rows.h"
+#include "shoal/parallel/tensor/tensor_rows.h"
 
 namespace shoal::parallel {
 

@@ -1,4 +1,4 @@
-#include "shoal/parallel/tensor_gradients.h"
+#include "shoal/parallel/tensor/tensor_gradients.h"
 
 #include <ATen/ATen.h>
 

@@ -6,10 +6,10 @@
 #include "shoal/config/train_config.h"
 #include "shoal/model/weights.h"
 
-namespace shoal::train {
+namespace shoal::model {
 
 // Returns the types, device and seed of a model. Also sets whether fp32 matrix products may use
 // TF32, for the whole process.
-model::Materials materials_of(config::Precision precision, c10::Device device, uint64_t seed);
+Materials materials_of(config::Precision precision, c10::Device device, uint64_t seed);
 
-}  // namespace shoal::train
+}  // namespace shoal::model

@@ -1,4 +1,4 @@
-#include "shoal/parallel/tensor_rows.h"
+#include "shoal/parallel/tensor/tensor_rows.h"
 
 #include <ATen/ATen.h>
 

@@ -1,4 +1,4 @@
-#include "shoal/parallel/tensor_linear.h"
+#include "shoal/parallel/tensor/tensor_linear.h"
 
 #include <ATen/ATen.h>
 
@@ -53,7 +53,7 @@ at::Tensor column_product(const RowWise* before,
         Arriving dx = summed_product(dy, weight.value(), Padding::kZeros, mine,
                                      format("gradient of the {}", what));
         weight.add_gradient_product_later(dy, inputs.wait());
-        if (bias.defined()) bias.add_gradient(dy.sum(0));
+        if (bias.defined()) bias.add_gradient_sum(dy);
         const at::Tensor inner = dx.wait();
         return Gradients{before != nullptr ? before->backward(x, again.kept, inner) : inner};
       });
@@ -74,7 +74,7 @@ at::Tensor row_product(const RowWise* before,
   return recording.finish(
       y, [before, x = x.detach(), count, weight, bias, what, mine](const at::Tensor& dy) mutable {
         Arriving all = mine.gather(dy, count, format("gradient of the {}", what));
-        if (bias.defined()) bias.add_gradient(dy.sum(0));
+        if (bias.defined()) bias.add_gradient_sum(dy);
         const RowWise::Result again = result_of(before, x);
         const at::Tensor gradient = all.wait();
         const at::Tensor inner = at::mm(gradient, weight.value()).view(again.output.sizes());

@@ -1,4 +1,4 @@
-#include "shoal/parallel/tensor_norm.h"
+#include "shoal/parallel/tensor/tensor_norm.h"
 
 #include <ATen/ATen.h>
 

@@ -5,7 +5,7 @@
 
 #include "shoal/model/functions/rowwise.h"
 #include "shoal/model/weights.h"
-#include "shoal/parallel/tensor_rows.h"
+#include "shoal/parallel/tensor/tensor_rows.h"
 
 namespace shoal::parallel {
 

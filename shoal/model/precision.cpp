@@ -1,13 +1,13 @@
-#include "shoal/train/precision.h"
+#include "shoal/model/precision.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
 
-namespace shoal::train {
+namespace shoal::model {
 
-model::Materials materials_of(config::Precision precision, c10::Device device, uint64_t seed) {
+Materials materials_of(config::Precision precision, c10::Device device, uint64_t seed) {
   at::globalContext().setAllowTF32CuBLAS(precision == config::Precision::kTf32);
-  model::Materials materials{.device = device, .seed = seed};
+  Materials materials{.device = device, .seed = seed};
   switch (precision) {
     case config::Precision::kFp32:
     case config::Precision::kTf32:
@@ -26,4 +26,4 @@ model::Materials materials_of(config::Precision precision, c10::Device device, u
   return materials;
 }
 
-}  // namespace shoal::train
+}  // namespace shoal::model

@@ -1,4 +1,4 @@
-#include "shoal/parallel/tensor_vocabulary.h"
+#include "shoal/parallel/tensor/tensor_vocabulary.h"
 
 #include <algorithm>
 
@@ -74,21 +74,21 @@ class SplitCrossEntropy {
 
   at::Tensor operator()(const model::ScoredRows& rows) {
     const Located targets = located(rows.classes, weight_);
-    const RowStatistics all = agreed(own_statistics(rows.scores, targets));
+    const RowStatistics all = agreed(own_statistics(rows.logits, targets));
     const at::Tensor counts =
-        rows.counted.defined() ? rows.counted.to(all.sums) : at::ones_like(all.sums);
+        rows.loss_mask.defined() ? rows.loss_mask.to(all.sums) : at::ones_like(all.sums);
     if (rows.gradient_scale.defined())
-      become_gradient(rows.scores, targets, all, counts * rows.gradient_scale);
+      become_gradient(rows.logits, targets, all, counts * rows.gradient_scale);
     return (all.sums.log() - all.chosen).mul_(counts).sum();
   }
 
  private:
-  static RowStatistics own_statistics(const at::Tensor& scores, const Located& targets) {
-    const at::TensorOptions wide = scores.options().dtype(model::wide_type(scores));
-    RowStatistics found = {.largest = at::empty({scores.size(0)}, wide),
-                           .sums = at::empty({scores.size(0)}, wide),
-                           .chosen = at::empty({scores.size(0)}, wide)};
-    by_pieces(scores, [&](const at::Tensor& work, const at::Tensor& /*rows*/, int64_t first) {
+  static RowStatistics own_statistics(const at::Tensor& logits, const Located& targets) {
+    const at::TensorOptions wide = logits.options().dtype(model::wide_type(logits));
+    RowStatistics found = {.largest = at::empty({logits.size(0)}, wide),
+                           .sums = at::empty({logits.size(0)}, wide),
+                           .chosen = at::empty({logits.size(0)}, wide)};
+    by_pieces(logits, [&](const at::Tensor& work, const at::Tensor& /*rows*/, int64_t first) {
       const int64_t count = work.size(0);
       const at::Tensor largest = work.amax(1, /*keepdim=*/true);
       found.largest.narrow(0, first, count).copy_(largest.squeeze(1));
@@ -103,7 +103,7 @@ class SplitCrossEntropy {
   // Returns the statistics over all ranks, from those of each rank.
   RowStatistics agreed(const RowStatistics& own) {
     RowStatistics all = {.largest = own.largest.clone()};
-    group_.all_reduce(all.largest, comm::Reduce::kMax, "largest scores").wait();
+    group_.all_reduce(all.largest, comm::Reduce::kMax, "largest logits").wait();
     const at::Tensor sums = at::stack({own.sums * (own.largest - all.largest).exp(), own.chosen});
     group_.all_reduce(sums, comm::Reduce::kSum, "sums of exponentials").wait();
     all.sums = sums[0];
@@ -111,13 +111,13 @@ class SplitCrossEntropy {
     return all;
   }
 
-  static void become_gradient(const at::Tensor& scores,
+  static void become_gradient(const at::Tensor& logits,
                               const Located& targets,
                               const RowStatistics& all,
                               const at::Tensor& counts) {
     const at::Tensor factors = counts / all.sums;
     const at::Tensor minus_one = counts.neg().masked_fill_(targets.others, 0);
-    by_pieces(scores, [&](const at::Tensor& work, const at::Tensor& rows, int64_t first) {
+    by_pieces(logits, [&](const at::Tensor& work, const at::Tensor& rows, int64_t first) {
       const auto piece = [&](const at::Tensor& each) {
         return each.narrow(0, first, work.size(0)).unsqueeze(1);
       };
@@ -130,13 +130,13 @@ class SplitCrossEntropy {
   // Calls `function` with a copy of some rows in a wider type, these rows, and the index of the
   // first.
   template <class Function>
-  static void by_pieces(const at::Tensor& scores, const Function& function) {
-    const int64_t step = model::rows_in_cache(scores);
+  static void by_pieces(const at::Tensor& logits, const Function& function) {
+    const int64_t step = model::rows_in_cache(logits);
     const at::Tensor buffer =
-        at::empty({step, scores.size(1)}, scores.options().dtype(model::wide_type(scores)));
-    for (int64_t first = 0; first < scores.size(0); first += step) {
-      const int64_t count = std::min(step, scores.size(0) - first);
-      const at::Tensor rows = scores.narrow(0, first, count);
+        at::empty({step, logits.size(1)}, logits.options().dtype(model::wide_type(logits)));
+    for (int64_t first = 0; first < logits.size(0); first += step) {
+      const int64_t count = std::min(step, logits.size(0) - first);
+      const at::Tensor rows = logits.narrow(0, first, count);
       function(buffer.narrow(0, 0, count).copy_(rows), rows, first);
     }
   }
@@ -150,7 +150,7 @@ class VocabularyHead final : public model::Head {
   VocabularyHead(Weight weight, int64_t rows_at_once, TensorRows rows)
       : weight_(weight), rows_at_once_(rows_at_once), rows_(std::move(rows)) {}
 
-  at::Tensor scores(const at::Tensor& x, const Pass& pass) override {
+  at::Tensor logits(const at::Tensor& x, const Pass& pass) override {
     const at::NoGradGuard no_grad;
     at::Tensor all = rows_.gather(x, pass.tokens.numel(), "input of the head").wait();
     all = all.view({pass.tokens.size(0), pass.tokens.size(1), all.size(1)});
@@ -184,7 +184,7 @@ class VocabularyHead final : public model::Head {
         at::zeros({own.size(0), blueprint::largest_share(classes, group.size())}, own.options());
     sent.narrow(1, 0, own.size(1)).copy_(own);
     const at::Tensor all = at::empty({group.size(), sent.size(0), sent.size(1)}, own.options());
-    group.all_gather(all, sent, "scores").wait();
+    group.all_gather(all, sent, "logits").wait();
     std::vector<at::Tensor> parts;
     for (int rank = 0; rank < group.size(); ++rank)
       parts.push_back(all[rank].narrow(

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "shoal/model/layers.h"
-#include "shoal/parallel/tensor_rows.h"
+#include "shoal/parallel/tensor/tensor_rows.h"
 
 namespace shoal::parallel {
 

@@ -1,4 +1,4 @@
-#include "shoal/parallel/tensor_keys.h"
+#include "shoal/parallel/tensor/tensor_keys.h"
 
 #include <vector>
 

@@ -1,14 +1,14 @@
-#include "shoal/parallel/tensor_builder.h"
+#include "shoal/parallel/tensor/tensor_builder.h"
 
 #include <ATen/ATen.h>
 
 #include "shoal/core/error.h"
 #include "shoal/core/random.h"
 #include "shoal/model/functions/dropout.h"
-#include "shoal/parallel/tensor_keys.h"
-#include "shoal/parallel/tensor_linear.h"
-#include "shoal/parallel/tensor_norm.h"
-#include "shoal/parallel/tensor_vocabulary.h"
+#include "shoal/parallel/tensor/tensor_keys.h"
+#include "shoal/parallel/tensor/tensor_linear.h"
+#include "shoal/parallel/tensor/tensor_norm.h"
+#include "shoal/parallel/tensor/tensor_vocabulary.h"
 
 namespace shoal::parallel {
 namespace {

@@ -1,0 +1,46 @@
+// late_call.h -- a call that does not end: finds out who is missing, and says so. Private to comm/.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "shoal/comm/call.h"
+#include "shoal/comm/group_spec.h"
+#include "shoal/comm/group_state.h"
+#include "shoal/core/error.h"
+#include "shoal/core/quantities.h"
+
+namespace shoal::comm {
+
+// "all_reduce 'gradients' on dp_shard (4 ranks)", "recv 'activations' from rank 5 on pp"
+std::string describe(const Call& call, const GroupSpec& group);
+
+inline Duration since(Clock::time_point began) {
+  return std::chrono::round<Duration>(Clock::now() - began);
+}
+
+class LateCall {
+ public:
+  LateCall(Call call, const GroupState& state);
+
+  [[nodiscard]] const Call& call() const { return call_; }
+
+  // Whether there is a roll to sign.
+  [[nodiscard]] bool can_sign() const { return roll_call_ != nullptr; }
+  // Tells the others that this rank is in the call. Half-way through the deadline is the time for
+  // it: then whoever gives up first finds everybody who is here.
+  void sign();
+
+  // Returns the error with the ranks that are missing from a collective. A transfer names its peer
+  // anyway.
+  PeerLost lost(Duration waited);
+
+ private:
+  Call call_;
+  GroupSpec group_;
+  int world_rank_;
+  std::shared_ptr<RollCall> roll_call_;  // nullptr where there is none to call, and for transfers
+  bool signed_ = false;
+};
+
+}  // namespace shoal::comm

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""What a step asks of a GPU, counted on a fake one: no synchronisation, no pageable copy and no allocation between log lines, few
+launches per block and micro-batch, and an optimizer whose launches do not grow with the number of units.
+
+    counts_test.py
+"""
+import json
+import os
+import pathlib
+import re
+import sys
+import tempfile
+
+from fake_gpus import SHOAL, on_gpus, run
+from training_runs import documents
+
+HERE = pathlib.Path(__file__).resolve().parent
+MODEL = ["model.width=48", "model.heads=6", "model.context=61", "train.batch=7", "train.precision=bf16", "train.eval_every=0",
+         "train.log_every=1000000", "train.save_every=1000000"]
+FAMILIES = {
+    "gpt2": [],
+    "llama": ["model.positions=rotary", "model.norm=rms", "model.activation=swiglu", "model.bias=none", "model.kv_heads=2", "model.tied=false",
+              "model.hidden=192"],
+}
+SHARE_OF_EAGER = 0.7
+# Counters of the bed that a step in steady state leaves alone.
+NEVER = ["stream_synchronizations", "event_synchronizations", "device_synchronizations", "host_reads", "copies_pageable_host_to_device",
+         "copies_pageable_device_to_host", "cuda_malloc", "cuda_free", "cuda_host_alloc"]
+FEW, MANY = 12, 32  # steps; what differs between two runs is the steady state
+
+
+class Counts:
+    def __init__(self, scratch):
+        self.scratch = scratch
+
+    def of(self, command, name):
+        path = self.scratch / f"{name}.json"
+        run([*on_gpus(1, "--counts", path), *command], PYTHONPATH=os.environ.get("SHOAL_TORCH_SITE", ""))
+        return json.loads(path.read_text())
+
+    def of_training(self, family, layers, steps):
+        name = f"{family}-{layers}-{steps}"
+        words = [*MODEL, *FAMILIES[family], f"model.layers={layers}", f"train.steps={steps}", f"run.name={name}",
+                 f"run.directory={self.scratch}/runs", f"data.sources=[{self.scratch}/tokens]"]
+        return self.of([SHOAL, "train", *(part for word in words for part in ("--set", word))], name)
+
+    def of_eager(self, family, layers, steps):
+        return self.of(["/usr/bin/python3", HERE / "eager_models.py", family, layers, steps], f"eager-{family}-{layers}-{steps}")
+
+
+def counter(counts, name):
+    return counts["total"]["counters"].get(name, 0)
+
+
+def launches_in(counts, pattern):
+    """Of all ranges whose name matches."""
+    return sum(of_range["counters"].get("launches", 0) for name, of_range in counts["ranges"].items() if re.fullmatch(pattern, name))
+
+
+def per_step(few, many, value):
+    return (value(many) - value(few)) / (MANY - FEW)
+
+
+def main():
+    wrong = []
+
+    def expect(holds, text):
+        print(text if holds else f"FAILED: {text}", flush=True)
+        if not holds:
+            wrong.append(text)
+
+    with tempfile.TemporaryDirectory() as directory:
+        scratch = pathlib.Path(directory)
+        (scratch / "text.txt").write_text(documents(seed=9))
+        run([SHOAL, "prepare", "--input", scratch / "text.txt", "--separator", r"\n\n", "--tokenizer", "byte", "--output", scratch / "tokens"])
+        counts = Counts(scratch)
+        for family in FAMILIES:
+            few, many = (counts.of_training(family, 3, steps) for steps in (FEW, MANY))
+            made = {name: per_step(few, many, lambda run_of: counter(run_of, name)) for name in NEVER}
+            expect(not any(made.values()), f"{family}: per step " + ", ".join(f"{value:g} {name}" for name, value in made.items()))
+            ours = sum(per_step(few, many, lambda run_of: launches_in(run_of, rf"{way} blocks\.1 .*")) for way in ("forward", "backward"))
+            # Blocks of an eager model: what two more layers add, without what each run does once.
+            eager = [[counter(counts.of_eager(family, layers, steps), "launches") for steps in (4, 8)] for layers in (2, 4)]
+            theirs = ((eager[1][1] - eager[1][0]) - (eager[0][1] - eager[0][0])) / (4 * 2)
+            expect(ours <= SHARE_OF_EAGER * theirs,
+                   f"{family}: {ours:g} launches per block and micro-batch, {theirs:g} of eager PyTorch with autocast: {ours / theirs:.2f}")
+        optimizer = [launches_in(counts.of_training("gpt2", layers, FEW), r"update .*|norm") / FEW for layers in (4, 9)]
+        expect(optimizer[0] == optimizer[1], f"optimizer: {optimizer[0]:g} launches a step with 4 layers, {optimizer[1]:g} with 9")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
