@@ -287,9 +287,13 @@ void print_names(const std::vector<CommBench::Row>& rows) {
   std::cout << "\n";
   for (const CommBench::Row& row : rows) {
     const std::string name = format("comm.{}.{}", row.op, row.bytes);
-    std::cout << format("{}.seconds {:.6g}\n{}.of_bare {:.3f}\n{}.added_us {:.2f}\n", name,
-                        row.paired.a_seconds.median, name, row.paired.ratio.median, name,
-                        row.paired.added_seconds.median * 1e6);
+    const bench::Quartiles& ratio = row.paired.ratio;
+    const bench::Quartiles& added = row.paired.added_seconds;
+    std::cout << format("{}.seconds {:.6g}\n", name, row.paired.a_seconds.median)
+              << format("{}.of_bare {:.3f}\n{}.of_bare_error {:.3f}\n", name, ratio.median, name,
+                        ratio.error)
+              << format("{}.added_us {:.2f}\n{}.added_us_error {:.2f}\n", name,
+                        added.median * 1e6, name, added.error * 1e6);
   }
 }
 
@@ -326,8 +330,7 @@ void run_comm_bench(const CommBenchOptions& options) {
         "bench comm measures ranks that talk to each other: shoal launch --ranks 2 -- bench comm");
   }
   head_log(job);
-  const auto world =
-      comm::World::join(job.me, job.environment, comm::world_options(job.config.comm));
+  const auto world = comm::World::join(job.me, job.environment, world_options(job));
   const bool speaks = job.speaks() && !options.json;
   if (speaks) {
     std::cout

@@ -28,7 +28,11 @@ std::string Quartiles::text(int digits) const {
 Quartiles quartiles_of(std::vector<double> values) {
   SHOAL_CHECK(!values.empty(), "quartiles of nothing");
   std::sort(values.begin(), values.end());
-  return {at_fraction(values, 0.25), at_fraction(values, 0.5), at_fraction(values, 0.75)};
+  const double low = at_fraction(values, 0.25);
+  const double high = at_fraction(values, 0.75);
+  constexpr double kErrorOfSpread = 1.2533 / 1.349;
+  return {low, at_fraction(values, 0.5), high,
+          kErrorOfSpread * (high - low) / std::sqrt(static_cast<double>(values.size()))};
 }
 
 double steady_seconds() {

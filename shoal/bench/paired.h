@@ -18,6 +18,10 @@ struct Quartiles {
   double low = 0;
   double median = 0;
   double high = 0;
+  // The standard error of the median: sqrt(pi / 2) sigma / sqrt(n) for n values spread normally,
+  // with sigma taken from the quartiles, which lie 1.349 sigma apart. A limit is passed for sure
+  // only by a median that lies several errors beyond it.
+  double error = 0;
 
   [[nodiscard]] std::string text(int digits) const;  // "0.31 (0.29 .. 0.35)"
 };

@@ -1,5 +1,7 @@
 #include "shoal/bench/paired.h"
 
+#include <numeric>
+
 #include <gtest/gtest.h>
 
 #include "shoal/core/error.h"
@@ -21,6 +23,14 @@ TEST(Quartiles, AreLinearBetweenNeighbours) {
   EXPECT_DOUBLE_EQ(q.high, 3.25);
   EXPECT_EQ(quartiles_of({7}).text(1), "7.0 (7.0 .. 7.0)");
   EXPECT_THROW(quartiles_of({}), BugError);
+}
+
+// 101 values 0, 1, ..., 100: quartiles 25 and 75, and 0.929 * 50 / sqrt(101).
+TEST(Quartiles, SayHowWellTheMedianIsKnown) {
+  std::vector<double> values(101);
+  std::iota(values.begin(), values.end(), 0.0);
+  EXPECT_NEAR(quartiles_of(values).error, 4.622, 1e-3);
+  EXPECT_EQ(quartiles_of({7, 7, 7}).error, 0);
 }
 
 TEST(Paired, FindsTheRatioAndTheDifference) {
