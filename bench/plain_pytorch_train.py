@@ -14,7 +14,7 @@ The first run after tools/deps.sh also compiles PyTorch's Python files: its star
 
 On several ranks, one process each with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, --wrap ddp or fsdp2 spreads the model over
 them with Gloo, --batch being that of all ranks: DistributedDataParallel with gradients as views of buckets, or fully_shard of every
-block and of the rest.
+block and of the rest. With --device cuda each takes the GPU of its LOCAL_RANK, and NCCL.
 
 With --rounds-from-stdin it warms up for 10 steps and prints that line without the figures of steps; then, for every line it reads,
 it runs --steps steps and prints the seconds they took and those of the processor, so that rounds with another program can be
@@ -61,6 +61,8 @@ def parse():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--wrap", choices=("none", "ddp", "fsdp2"), default="none")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--log-every", type=int, default=1, help="steps after which the loss is read")
     parser.add_argument("--warm-up", type=int, default=WARM_UP, help="steps that do not count")
     parser.add_argument("--rounds-from-stdin", action="store_true")
     options = parser.parse_args()
@@ -147,16 +149,16 @@ class Batches:
         return rows[:, :-1].contiguous(), rows[:, 1:].contiguous()
 
 
-def wrapped(model, kind):
+def wrapped(model, kind, device):
     """Spread over the ranks of the job, as the documentation of either recommends."""
     if kind == "none":
         return model
-    torch.distributed.init_process_group("gloo")
+    torch.distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
     if kind == "ddp":
         return nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
-    mesh = init_device_mesh("cpu", (torch.distributed.get_world_size(),))
+    mesh = init_device_mesh(device.type, (torch.distributed.get_world_size(),))
     for block in model.blocks:
         fully_shard(block, mesh=mesh)
     return fully_shard(model, mesh=mesh)
@@ -167,36 +169,45 @@ class Trainer:
         torch.manual_seed(options.seed)
         rank, ranks = (int(os.environ.get(name, value)) for name, value in (("RANK", 0), ("WORLD_SIZE", 1)))
         self.batches = Batches(options.data, options.context, options.batch // ranks, options.seed + rank)
-        self.model = wrapped(GPT(options.vocab, options.context, options.layers, options.heads, options.width, not options.no_bias),
-                             options.wrap)
+        self.device = torch.device(options.device)
+        if self.device.type == "cuda":
+            torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
+        model = GPT(options.vocab, options.context, options.layers, options.heads, options.width, not options.no_bias).to(self.device)
+        self.model = wrapped(model, options.wrap, self.device)
         decayed = [p for p in self.model.parameters() if p.dim() >= 2]
         others = [p for p in self.model.parameters() if p.dim() < 2]
         self.optimizer = torch.optim.AdamW([{"params": decayed, "weight_decay": options.weight_decay}, {"params": others, "weight_decay": 0.0}],
                                            lr=options.lr, betas=(0.9, 0.95), eps=1e-8, fused=True)
         self.mixed = options.dtype == "bfloat16"
+        self.log_every = options.log_every
 
     def parameters(self):
         return sum(p.numel() for p in self.model.parameters())
 
+    def sent(self, batch):
+        return batch.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else batch
+
     def step(self):
-        """The loss, as a number: whoever trains wants to see it, and on a GPU this awaits the step."""
-        ids, targets = self.batches.next()
-        with torch.autocast("cpu", torch.bfloat16) if self.mixed else contextlib.nullcontext():
+        """The loss, where it was computed."""
+        ids, targets = map(self.sent, self.batches.next())
+        with torch.autocast(self.device.type, torch.bfloat16) if self.mixed else contextlib.nullcontext():
             loss = self.model(ids, targets)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        return loss.item()
+        return loss.detach()
 
     def steps(self, count):
-        """Losses and seconds of each."""
-        losses, seconds = [], []
-        for _ in range(count):
+        """The last loss, and the seconds of each. A loss is read as a number, which on a GPU awaits all steps so far."""
+        number, seconds = None, []
+        for done in range(1, count + 1):
             began = time.perf_counter()
-            losses.append(self.step())
+            loss = self.step()
+            if done % self.log_every == 0 or done == count:
+                number = loss.item()
             seconds.append(time.perf_counter() - began)
-        return losses, seconds
+        return number, seconds
 
 
 def rounds(trainer, steps):
@@ -209,7 +220,7 @@ def rounds(trainer, steps):
 def main():
     torch.set_num_threads(options.threads)
     trainer = Trainer(options)
-    first = trainer.step()
+    first = trainer.step().item()
     startup, startup_processor = seconds_since_start(), time.process_time()
     told = {name: str(value) if isinstance(value, pathlib.Path) else value for name, value in vars(options).items()}
     line = {"startup_seconds": round(startup, 3), "startup_processor_seconds": round(startup_processor, 3),
@@ -219,11 +230,11 @@ def main():
         print(json.dumps(line), flush=True)
         rounds(trainer, options.steps)
         return
-    losses, seconds = trainer.steps(options.steps - 1)
-    counted = seconds[options.warm_up - 1:]
+    trainer.steps(options.warm_up - 1)
+    last, counted = trainer.steps(options.steps - options.warm_up)
     mean = statistics.fmean(counted)
     figures = {"median_step_seconds": statistics.median(counted), "mean_step_seconds": mean, "steps_per_second": 1 / mean,
-               "final_loss": losses[-1]}
+               "final_loss": last}
     print(json.dumps(figures | line))
 
 

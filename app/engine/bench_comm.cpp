@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include <ATen/ATen.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <nlohmann/json.hpp>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
@@ -83,6 +84,13 @@ class CommBench {
     return at::ones({elements}, at::TensorOptions(type_).device(world_.device()));
   }
 
+  // Waits as Pending::wait_host does. On a GPU a bare wait only makes the current stream wait.
+  void finish(const c10::intrusive_ptr<c10d::Work>& work) const {
+    work->wait();
+    if (!world_.device().is_cpu())
+      c10::impl::VirtualGuardImpl(world_.device().type()).getStream(world_.device()).synchronize();
+  }
+
   // All ranks must make the same number of calls, or they deadlock: the slowest decides.
   int agree_on_calls(const Contest& contest) {
     contest.ours();
@@ -126,7 +134,7 @@ Contest CommBench::contest_of(const std::string& op, int64_t bytes) {
               std::vector<at::Tensor> tensors = {whole};
               c10d::AllreduceOptions options;
               options.reduceOp = c10d::ReduceOp::MAX;
-              bare_->allreduce(tensors, options)->wait();
+              finish(bare_->allreduce(tensors, options));
             }};
   }
   if (op == "all_gather") {
@@ -134,7 +142,7 @@ Contest CommBench::contest_of(const std::string& op, int64_t bytes) {
             [=, this] {
               at::Tensor out = whole;
               at::Tensor in = part;
-              bare_->all_gather_single(out, in)->wait();
+              finish(bare_->all_gather_single(out, in));
             }};
   }
   if (op == "reduce_scatter") {
@@ -142,7 +150,7 @@ Contest CommBench::contest_of(const std::string& op, int64_t bytes) {
             [=, this] {
               at::Tensor out = part;
               at::Tensor in = whole;
-              bare_->reduce_scatter_single(out, in)->wait();
+              finish(bare_->reduce_scatter_single(out, in));
             }};
   }
   if (op == "all_to_all") {
@@ -152,7 +160,7 @@ Contest CommBench::contest_of(const std::string& op, int64_t bytes) {
               at::Tensor out = received;
               at::Tensor in = whole;
               std::vector<int64_t> none;
-              bare_->all_to_all_single(out, in, none, none)->wait();
+              finish(bare_->all_to_all_single(out, in, none, none));
             }};
   }
   if (op == "send_recv") {
@@ -168,14 +176,18 @@ Contest CommBench::contest_of(const std::string& op, int64_t bytes) {
         [=, this] {
           std::vector<at::Tensor> in = {received};
           std::vector<at::Tensor> out = {whole};
+          // Two transfers on one stream would wait for each other.
+          const bool together = bare_->supportsCoalescing();
+          if (together) bare_->startCoalescing();
           const auto receiving = bare_->recv(in, left, 1);
           const auto sending = bare_->send(out, right, 1);
-          receiving->wait();
-          sending->wait();
+          if (together) return finish(bare_->endCoalescing());
+          finish(receiving);
+          finish(sending);
         }};
   }
   if (op == "barrier") {
-    return {[this] { group_.barrier("bench").wait_host(); }, [this] { bare_->barrier()->wait(); }};
+    return {[this] { group_.barrier("bench").wait_host(); }, [this] { finish(bare_->barrier()); }};
   }
   return rooted_contest_of(op, whole, part);
 }
@@ -189,7 +201,7 @@ Contest CommBench::rooted_contest_of(const std::string& op,
     return {[=, this] { group_.broadcast(whole, 0, "bench").wait_host(); },
             [=, this] {
               std::vector<at::Tensor> tensors = {whole};
-              bare_->broadcast(tensors)->wait();
+              finish(bare_->broadcast(tensors));
             }};
   }
   if (op == "reduce") {
@@ -198,7 +210,7 @@ Contest CommBench::rooted_contest_of(const std::string& op,
               std::vector<at::Tensor> tensors = {whole};
               c10d::ReduceOptions options;
               options.reduceOp = c10d::ReduceOp::MAX;
-              bare_->reduce(tensors, options)->wait();
+              finish(bare_->reduce(tensors, options));
             }};
   }
   if (op == "gather") {
@@ -207,7 +219,7 @@ Contest CommBench::rooted_contest_of(const std::string& op,
               std::vector<std::vector<at::Tensor>> out;
               if (root) out.push_back(parts(whole));
               std::vector<at::Tensor> in = {part};
-              bare_->gather(out, in)->wait();
+              finish(bare_->gather(out, in));
             }};
   }
   return {[=, this] { group_.scatter(part, whole, 0, "bench").wait_host(); },
@@ -215,7 +227,7 @@ Contest CommBench::rooted_contest_of(const std::string& op,
             std::vector<std::vector<at::Tensor>> in;
             if (root) in.push_back(parts(whole));
             std::vector<at::Tensor> out = {part};
-            bare_->scatter(out, in)->wait();
+            finish(bare_->scatter(out, in));
           }};
 }
 
@@ -292,8 +304,8 @@ void print_names(const std::vector<CommBench::Row>& rows) {
     std::cout << format("{}.seconds {:.6g}\n", name, row.paired.a_seconds.median)
               << format("{}.of_bare {:.3f}\n{}.of_bare_error {:.3f}\n", name, ratio.median, name,
                         ratio.error)
-              << format("{}.added_us {:.2f}\n{}.added_us_error {:.2f}\n", name,
-                        added.median * 1e6, name, added.error * 1e6);
+              << format("{}.added_us {:.2f}\n{}.added_us_error {:.2f}\n", name, added.median * 1e6,
+                        name, added.error * 1e6);
   }
 }
 

@@ -33,5 +33,23 @@ expect_text "$scratch/err" 'nowhere.yaml'
 # shellcheck disable=SC2086
 expect_exit 0 "$shoal" plan check $config $vocabulary --ranks 8 --set parallel.pp=2 --set parallel.tp=2
 expect_text "$scratch/out" 'pp 2 x .* = 8 ranks: proven'
+
+# What a GPU must have: tensors, and beside them a context, three communicators (pipeline of two, tensors of two, all four; data ranks are
+# alone) and what the allocator reserves.
+# shellcheck disable=SC2086
+expect_exit 0 "$shoal" plan memory $config $vocabulary --ranks 4 --set parallel.pp=2 --set parallel.tp=2 --json
+/usr/bin/python3 - "$scratch/out" <<'PYTHON' || fail 'the memory of a layout does not add up'
+import json, sys
+found = json.load(open(sys.argv[1]))
+memory, gpu = found["memory"], found["gpu"]
+assert found["layout"]["mesh"].endswith("= 4 ranks"), found
+assert memory["peak_bytes"] == sum(memory.values()) - memory["peak_bytes"], memory
+assert gpu["communicators"] == 3 and gpu["communicators_bytes"] == (544 + 544 + 688) * 10**6, gpu
+assert gpu["total_bytes"] == memory["peak_bytes"] + gpu["context_bytes"] + gpu["communicators_bytes"] + gpu["allocator_bytes"], found
+assert 0.09 < gpu["allocator_bytes"] / memory["peak_bytes"] < 0.1, found
+PYTHON
+# shellcheck disable=SC2086
+expect_exit 0 "$shoal" plan memory $config $vocabulary
+expect_text "$scratch/out" '^  communicators +0$'
 expect_exit 0 "$shoal" plan --help
 expect_text "$scratch/out" 'shoal plan program'

@@ -7,6 +7,7 @@
 
 #include "shoal/core/error.h"
 #include "shoal/plan/composition.h"
+#include "shoal/plan/gpu_allowance.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/memory.h"
 #include "shoal/plan/mesh.h"
@@ -31,6 +32,13 @@ using ::testing::ElementsAre;
 void composition(const config::RunConfig& config) {
   const std::vector<config::Problem> problems = why_not(config, /*ranks=*/8);
   if (!problems.empty()) throw UsageError(config::report("this layout cannot be run", problems));
+}
+
+// shoal/plan/gpu_allowance.h
+void gpu_allowance_beside(const RankPlan& plan) {
+  const Memory memory = memory_of(plan, training_program(plan));
+  const GpuAllowance beside = gpu_allowance(plan, memory);
+  memory.peak() + beside.total();
 }
 
 // shoal/plan/memory.h

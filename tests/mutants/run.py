@@ -95,7 +95,7 @@ class Tree:
             if not old.is_file() or (new.is_file() and new.read_bytes() == old.read_bytes()):
                 continue
             new.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(old, new)
+            shutil.copy(old, new)  # a launcher stays executable
         dependencies = self.source / ".deps"
         if (ROOT / ".deps").exists() and not dependencies.exists():
             dependencies.symlink_to(ROOT / ".deps")

@@ -11,7 +11,7 @@ import re
 import sys
 import tempfile
 
-from fake_gpus import SHOAL, on_gpus, run
+from fake_gpus import SHOAL, launched, on_gpus, run
 from training_runs import documents
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -21,6 +21,10 @@ FAMILIES = {
     "gpt2": [],
     "llama": ["model.positions=rotary", "model.norm=rms", "model.activation=swiglu", "model.bias=none", "model.kv_heads=2", "model.tied=false",
               "model.hidden=192"],
+}
+LAYOUTS = {
+    "full_shard, accumulated": (2, ("parallel.dp_shard=2", "train.micro_batch=2")),
+    "pipeline of tensors": (4, ("parallel.pp=2", "parallel.tp=2", "train.micro_batch=2")),
 }
 SHARE_OF_EAGER = 0.7
 # Counters of the bed that a step in steady state leaves alone.
@@ -33,28 +37,32 @@ class Counts:
     def __init__(self, scratch):
         self.scratch = scratch
 
-    def of(self, command, name):
-        path = self.scratch / f"{name}.json"
-        run([*on_gpus(1, "--counts", path), *command], PYTHONPATH=os.environ.get("SHOAL_TORCH_SITE", ""))
-        return json.loads(path.read_text())
+    def of(self, command, name, ranks=1):
+        """Of each rank."""
+        run([*on_gpus(ranks, "--counts", self.scratch / f"{name}-%p.json"), *command], PYTHONPATH=os.environ.get("SHOAL_TORCH_SITE", ""))
+        counts = [json.loads(path.read_text()) for path in self.scratch.glob(f"{name}-*.json")]
+        assert len(counts) == ranks, f"{name}: {len(counts)} processes have counted, not {ranks}"
+        return counts
 
-    def of_training(self, family, layers, steps):
-        name = f"{family}-{layers}-{steps}"
+    def of_training(self, family, layers, steps, ranks=1, sets=()):
+        name = f"{family}-{layers}-{'-'.join(sets)}-{steps}"
         words = [*MODEL, *FAMILIES[family], f"model.layers={layers}", f"train.steps={steps}", f"run.name={name}",
-                 f"run.directory={self.scratch}/runs", f"data.sources=[{self.scratch}/tokens]"]
-        return self.of([SHOAL, "train", *(part for word in words for part in ("--set", word))], name)
+                 f"run.directory={self.scratch}/runs", f"data.sources=[{self.scratch}/tokens]", *sets]
+        return self.of([*launched(ranks), "train", *(part for word in words for part in ("--set", word))], name, ranks)
 
     def of_eager(self, family, layers, steps):
         return self.of(["/usr/bin/python3", HERE / "eager_models.py", family, layers, steps], f"eager-{family}-{layers}-{steps}")
 
 
 def counter(counts, name):
-    return counts["total"]["counters"].get(name, 0)
+    """The sum over ranks."""
+    return sum(of_rank["total"]["counters"].get(name, 0) for of_rank in counts)
 
 
 def launches_in(counts, pattern):
     """Of all ranges whose name matches."""
-    return sum(of_range["counters"].get("launches", 0) for name, of_range in counts["ranges"].items() if re.fullmatch(pattern, name))
+    return sum(of_range["counters"].get("launches", 0) for of_rank in counts for name, of_range in of_rank["ranges"].items()
+               if re.fullmatch(pattern, name))
 
 
 def per_step(few, many, value):
@@ -74,10 +82,16 @@ def main():
         (scratch / "text.txt").write_text(documents(seed=9))
         run([SHOAL, "prepare", "--input", scratch / "text.txt", "--separator", r"\n\n", "--tokenizer", "byte", "--output", scratch / "tokens"])
         counts = Counts(scratch)
+
+        def expect_nothing_of(what, few, many):
+            made = {name: per_step(few, many, lambda run_of: counter(run_of, name)) for name in NEVER}
+            expect(not any(made.values()), f"{what}: per step " + ", ".join(f"{value:g} {name}" for name, value in made.items()))
+
+        for layout, (ranks, sets) in LAYOUTS.items():
+            expect_nothing_of(layout, *(counts.of_training("llama", 3, steps, ranks, sets) for steps in (FEW, MANY)))
         for family in FAMILIES:
             few, many = (counts.of_training(family, 3, steps) for steps in (FEW, MANY))
-            made = {name: per_step(few, many, lambda run_of: counter(run_of, name)) for name in NEVER}
-            expect(not any(made.values()), f"{family}: per step " + ", ".join(f"{value:g} {name}" for name, value in made.items()))
+            expect_nothing_of(family, few, many)
             ours = sum(per_step(few, many, lambda run_of: launches_in(run_of, rf"{way} blocks\.1 .*")) for way in ("forward", "backward"))
             # Blocks of an eager model: what two more layers add, without what each run does once.
             eager = [[counter(counts.of_eager(family, layers, steps), "launches") for steps in (4, 8)] for layers in (2, 4)]

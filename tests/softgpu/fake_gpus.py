@@ -30,6 +30,7 @@ def run(words, code=0, **more):
     environment = {**os.environ, "OMP_NUM_THREADS": "1", **more}
     done = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=PATIENCE, env=environment)
     said = done.stdout + done.stderr
-    assert not complaints(said), f"{words}: {complaints(said)[:3]}"
+    errors = [line for line in said.splitlines() if line.startswith("error: ")]
+    assert not complaints(said), f"{words}: {complaints(said)[:3] + errors[:3]}"
     assert done.returncode == code, f"{words}: exit {done.returncode}, not {code}: {said}"
     return done

@@ -47,14 +47,13 @@ MUTANTS = [
     Mutant("gather-not-awaited", UNIT_GROUP, "void UnitGroup::settle() {\n  gathering_.wait();", "void UnitGroup::settle() {\n  (void)gathering_.done();",
            "full_shard", r"softcuda: race \d+: .*ncclAllGather"),
     not_awaited("reduction-not-awaited", UNIT_GROUP, "\n  reduction_", "shard_grad_op", "ncclReduceScatter"),
-    not_awaited("replicas-not-awaited", UNIT_GROUP, "\n  replication_", "replicated", "ncclAllReduce"),
+    # Where all ranks are replicas the loss is summed by the same communicator, and behind it: its wait is enough.
+    not_awaited("replicas-not-awaited", UNIT_GROUP, "\n  replication_", "hybrid_shard", "ncclAllReduce"),
     not_awaited("targets-not-awaited", EXECUTOR, 'groups_.data.all_reduce(targets_, comm::Reduce::kSum, "targets of the step")', "no_shard", "ncclAllReduce"),
     not_awaited("loss-not-awaited", EXECUTOR, 'groups_.losses.all_reduce(loss_, comm::Reduce::kSum, "loss of the step")', "no_shard", "ncclAllReduce"),
     not_awaited("norm-not-awaited", EXECUTOR, 'groups_.norms.all_reduce(squares, comm::Reduce::kSum, "norm of all gradients")', "full_shard", "ncclAllReduce"),
     Mutant("receive-not-awaited", EXECUTOR, "  incoming.pending.wait();\n  InFlight", "  (void)incoming.pending.done();\n  InFlight", "gpipe",
            r"softcuda: race \d+: .*nccl(Recv|GroupEnd)"),
-    Mutant("send-not-awaited", EXECUTOR, "sent_.extract(key_of(operation)).mapped().pending.wait();", "(void)sent_.extract(key_of(operation));", "1f1b",
-           r"softcuda: race \d+: .*nccl(Send|GroupEnd)"),
     Mutant("tied-gradient-not-awaited", EXECUTOR, '"gradients of the tied matrix")\n      .wait();', '"gradients of the tied matrix")\n      .done();', "tied",
            r"softcuda: race \d+: .*nccl"),
     Mutant("tensor-parts-not-awaited", "shoal/parallel/tensor/tensor_rows.h", "    pending_.wait();", "    (void)pending_.done();", "tensor",
@@ -69,20 +68,22 @@ MUTANTS = [
     Mutant("figures-read-too-early", "shoal/train/unread_steps.cpp", "at::stack(scalars).cpu()", "at::stack(scalars).to(at::kCPU, /*non_blocking=*/true)", "alone",
            r"softcuda: the host reads pinned memory"),
     Mutant("pinned-buffer-reused", "shoal/model/functions/sent_to_device.h", "  return host.pin_memory().to(",
-           "  static at::Tensor staging;\n  if (!staging.defined() || staging.sizes() != host.sizes() || staging.scalar_type() != host.scalar_type())\n"
-           "    staging = host.pin_memory();\n  else\n    staging.copy_(host);\n  return staging.to(", "alone", r"softcuda: the host writes pinned memory"),
+           "  static const at::Tensor memory = at::empty({1 << 20}, at::kLong).pin_memory();\n"
+           "  const at::Tensor staging = memory.view(host.scalar_type()).narrow(0, 0, host.numel()).view(host.sizes());\n"
+           "  staging.copy_(host);\n  return staging.to(", "alone", r"softcuda: the host writes pinned memory"),
     Mutant("copy-on-another-stream", "shoal/model/functions/sent_to_device.h", "  return host.pin_memory().to(",
            "  const c10::StreamGuard side(c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device));\n  return host.pin_memory().to(", "alone",
            r"softcuda: race \d+: .*cudaMemcpyAsync"),
     Mutant("every-rank-on-the-first-gpu", "shoal/comm/world.cpp", "c10::Device World::device() const { return parts_->device; }",
            "c10::Device World::device() const {\n  return parts_->device.is_cpu() ? parts_->device : c10::Device(c10::kCUDA, 0);\n}", "no_shard",
-           r"cuda:0|GPU 0|device"),
+           r"error: rank \d: .*tensor not on device"),
     Mutant("split-skipped-when-alone", "shoal/comm/world.cpp", "      if (transport != nullptr) transport->stay_out();\n", "", "*nccl_3*",
            r"parity|did not arrive|ncclCommSplit", conformance=True),
     Mutant("receives-posted-before-sends", "shoal/plan/passes/transfers.cpp", "    if (turn.taker)\n      receives.post_until(turn.sent, result);\n    else if (i + 1",
            "    if (i + 1", "1f1b", r"rank \d: .* in (recv|send) '(activations|gradients)'|mismatch"),
 ]
-HEADERS = {"copy-on-another-stream": ("#include <ATen/core/Tensor.h>\n",
+HEADERS = {"pinned-buffer-reused": ("#include <ATen/core/Tensor.h>\n", "#include <ATen/ATen.h>\n"),
+           "copy-on-another-stream": ("#include <ATen/core/Tensor.h>\n",
                                       "#include <ATen/core/Tensor.h>\n#include <c10/core/StreamGuard.h>\n#include <c10/core/impl/VirtualGuardImpl.h>\n")}
 
 

@@ -121,6 +121,18 @@ bool Communicator::wait_for_split(uint64_t number) {
   return host_wait([&] { return splits_ended_ + 1 >= number; });
 }
 
+void Communicator::order_behind_last(cudaStream_t stream) {
+  if (was_called_ && last_stream_ != stream) {
+    cudaEvent_t over = nullptr;
+    cudaEventCreateWithFlags(&over, cudaEventDisableTiming);
+    cudaEventRecord(over, last_stream_);
+    cudaStreamWaitEvent(stream, over, 0);
+    cudaEventDestroy(over);
+  }
+  was_called_ = true;
+  last_stream_ = stream;
+}
+
 void Communicator::fail(ncclResult_t error, const std::string& why) {
   std::lock_guard lock(mutex_);
   const ncclResult_t before = state_;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <cuda_runtime_api.h>
 #include <nccl.h>
 
 #include "shared.h"
@@ -41,6 +42,10 @@ class Communicator {
   void fail(ncclResult_t error, const std::string& why);
   std::string error() const;
 
+  // NCCL runs the calls of one communicator in the order in which they were made, whatever streams they name. Makes `stream` wait for
+  // the stream of the call before, when it was another one.
+  void order_behind_last(cudaStream_t stream);
+
   void abort() { aborted_ = true; }
 
   // Operations with a factor, made by ncclRedOpCreatePreMulSum.
@@ -59,6 +64,8 @@ class Communicator {
   std::string name_;
   int rank_ = 0, ranks_ = 0, device_ = 0;
   Shared shared_;
+  cudaStream_t last_stream_ = nullptr;
+  bool was_called_ = false;
   uint64_t meetings_ = 0;       // of this stream's tasks
   uint64_t host_meetings_ = 0;  // by splits, which take turns
   std::atomic<uint64_t> splits_begun_{0}, splits_ended_{0};

@@ -84,6 +84,7 @@ ncclResult_t flush() {
       const bool same = operation.communicator == batch->communicator && operation.stream == stream;
       (same ? batch->operations : rest).push_back(operation);
     }
+    batch->communicator->order_behind_last(stream);
     const ncclResult_t one = launch(std::move(batch), stream);
     if (one != ncclSuccess) result = one;
     operations = std::move(rest);

@@ -1,4 +1,4 @@
-// Kernels for operators that libtorch has for CUDA and not for the CPU, made of other operators. They are not
+// Kernels for operators that libtorch has for CUDA and not, or not nearly as exact, for the CPU, made of other operators. They are not
 // registered for the CPU: a program that calls them there is refused as ever.
 #pragma once
 

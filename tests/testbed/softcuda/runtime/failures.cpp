@@ -1,41 +1,36 @@
 #include "failures.h"
 
-#include <atomic>
 #include <cstdlib>
-#include <string>
 
 #include "report.h"
 #include "settings.h"
 
 namespace softcuda {
-namespace {
 
-struct Failure {
-  int device = -1;
-  std::string operation;
-  long number = 0;
-};
-
-Failure parse(const std::string& text) {
-  if (text.empty()) return {};
+AskedTask::AskedTask(const char* setting, const std::string& text) {
+  if (text.empty()) return;
   // Operators have colons in their names, so the number is what follows the last one.
   const size_t first = text.find(':'), last = text.rfind(':');
   if (first == std::string::npos || first == last) {
-    die("the setting SOFTCUDA_FAIL is '%s', not device:operation:n", text.c_str());
+    die("the setting %s is '%s', not device:operation:n", setting, text.c_str());
   }
-  return {.device = std::atoi(text.substr(0, first).c_str()),
-          .operation = text.substr(first + 1, last - first - 1),
-          .number = std::atol(text.substr(last + 1).c_str())};
+  device_ = std::atoi(text.substr(0, first).c_str());
+  operation_ = text.substr(first + 1, last - first - 1);
+  number_ = std::atol(text.substr(last + 1).c_str());
 }
 
-std::atomic<long> seen{0};
+bool AskedTask::is(int device, const char* operation) {
+  return device == device_ && operation_ == operation && ++seen_ == number_;
+}
 
-}  // namespace
+AskedTask& task_that_fails() {
+  static auto& made = *new AskedTask("SOFTCUDA_FAIL", settings().fail);
+  return made;
+}
 
-bool fails_by_setting(int device, const char* operation) {
-  static const Failure& wanted = *new Failure(parse(settings().fail));
-  if (wanted.device != device || wanted.operation != operation) return false;
-  return ++seen == wanted.number;
+AskedTask& task_that_is_spoilt() {
+  static auto& made = *new AskedTask("SOFTCUDA_SPOIL", settings().spoil);
+  return made;
 }
 
 }  // namespace softcuda

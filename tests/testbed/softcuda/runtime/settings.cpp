@@ -56,6 +56,7 @@ const Settings& settings() {
       .counts = text("SOFTCUDA_COUNTS", ""),
       .range_prefix = text("SOFTCUDA_RANGES", ""),
       .fail = text("SOFTCUDA_FAIL", ""),
+      .spoil = text("SOFTCUDA_SPOIL", ""),
   };
   return read;
 }

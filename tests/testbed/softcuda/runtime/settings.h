@@ -25,7 +25,8 @@ struct Settings {
   std::string counts;    // SOFTCUDA_COUNTS: file for the counters, %p and %r replaced
   std::string
       range_prefix;  // SOFTCUDA_RANGES: only NVTX ranges whose name begins so have counters of their own
-  std::string fail;  // SOFTCUDA_FAIL: device:operation:n, the task that fails
+  std::string fail;   // SOFTCUDA_FAIL: device:operation:n, the task that fails
+  std::string spoil;  // SOFTCUDA_SPOIL: device:operation:n, the task whose results are zeros
 };
 
 const Settings& settings();

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <random>
 #include <thread>
 
@@ -30,11 +31,17 @@ std::vector<Stream*>& all_streams() {
   return made;
 }
 
+void write_zeros(const Task& task) {
+  for (const SoftcudaRange& range : task.ranges) {
+    if (range.writes) std::memset(softcudaInside(range.begin), 0, range.bytes);
+  }
+}
+
 void run_task(Stream& stream, Task& task) {
   for (const auto& [other, tasks] : task.after) other->wait_for(tasks);
   if (!task.always) {
     if (device_error(stream.device) != cudaSuccess) return;
-    if (fails_by_setting(stream.device, task.name)) {
+    if (task_that_fails().is(stream.device, task.name)) {
       fail_device(stream.device, task.name, cudaErrorIllegalAddress, "asked for by SOFTCUDA_FAIL");
       return;
     }
@@ -46,6 +53,7 @@ void run_task(Stream& stream, Task& task) {
     }
   }
   task.run();
+  if (task_that_is_spoilt().is(stream.device, task.name)) write_zeros(task);
 }
 
 void run(Stream& stream) {

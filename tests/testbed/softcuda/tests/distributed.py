@@ -1,4 +1,5 @@
-"""torch.distributed on two ranks: a collective, and a step of DistributedDataParallel that leaves both ranks equal."""
+"""torch.distributed on two ranks: a collective, steps of DistributedDataParallel that leave both ranks equal, and steps of
+fully_shard, which gathers and reduces on two streams of one communicator, with the losses of one process."""
 
 import ctypes
 import json
@@ -8,6 +9,35 @@ import sys
 import tempfile
 
 RANKS = 2
+
+
+def train_sharded(rank, device):
+    import torch
+    from torch.distributed.fsdp import fully_shard
+
+    def model_of():
+        torch.manual_seed(5)
+        return torch.nn.Sequential(*(torch.nn.Linear(33, 33) for _ in range(5))).to(device)
+
+    def losses_of(model, rows):
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        losses = []
+        for step in range(4):
+            torch.manual_seed(20 + step)
+            loss = model(torch.randn(6, 33)[rows].to(device)).square().mean()
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            losses.append(loss.detach())
+        return torch.stack(losses)
+
+    sharded = model_of()
+    for layer in sharded:
+        fully_shard(layer)
+    found = losses_of(fully_shard(sharded), slice(3 * rank, 3 * rank + 3))
+    torch.distributed.all_reduce(found, torch.distributed.ReduceOp.AVG)
+    expected = losses_of(model_of(), slice(0, 6))
+    assert torch.allclose(found, expected, rtol=1e-5), f"the losses are {found.tolist()}, not {expected.tolist()}"
 
 
 def run_rank(rank, store):
@@ -33,11 +63,12 @@ def run_rank(rank, store):
     parts = [torch.empty_like(weight) for _ in range(RANKS)]
     dist.all_gather(parts, weight)
     assert torch.equal(parts[0], parts[1]), "the ranks differ after three steps"
+    train_sharded(rank, device)
     runtime = ctypes.CDLL("libcudart.so.13")
     assert runtime.softcudaRaces() == 0, "there are races"
     assert runtime.softcudaWriteCounts(f"{store}-counts-%r".encode())
     calls = json.load(open(f"{store}-counts-{rank}"))["total"]["collectives"]
-    assert calls["ncclAllReduce"] == 4, calls  # one of its own, and one of each step
+    assert calls["ncclAllReduce"] == 5, calls  # one of its own, one of each step, and one of losses
     dist.destroy_process_group()
 
 

@@ -42,6 +42,19 @@ TEST(Errors, FailureBySettingStays) {
               "SOFTCUDA_FAIL");
 }
 
+[[noreturn]] void spoil_by_setting() {
+  setenv("SOFTCUDA_SPOIL", "0:aten::mm:2", 1);
+  const auto x = torch::ones({4, 4}, torch::device(kGpu));
+  const float first = x.mm(x).sum().item<float>();
+  const float second = x.mm(x).sum().item<float>();
+  const float third = x.mm(x).sum().item<float>();
+  end(first == 64 && second == 0 && third == 64 && cudaDeviceSynchronize() == cudaSuccess);
+}
+
+TEST(Errors, SpoiltResultsAreZerosAndNobodyIsTold) {
+  EXPECT_EXIT(spoil_by_setting(), testing::ExitedWithCode(0), "^$");
+}
+
 [[noreturn]] void other_devices_go_on() {
   setenv("SOFTCUDA_FAIL", "1:aten::mm:1", 1);
   const auto zero = torch::ones({4, 4}, torch::device(kGpu));

@@ -21,6 +21,15 @@ struct Case {
   std::function<Tensor(const Tensor&)> compute;
 };
 
+// In fp32 a sum of 500,000 squares one after the other is off by 1e-5; no GPU sums that way.
+TEST(Operators, NormsAreAsExactAsATreeOfSums) {
+  torch::manual_seed(2);
+  const auto x = torch::randn({500'009});
+  const double exact = x.to(torch::kDouble).norm().item<double>();
+  const double found = torch::_foreach_norm({x.to(kGpu)})[0].item<float>();
+  EXPECT_NEAR(found / exact, 1, 1e-6);
+}
+
 TEST(Operators, ComputeWhatTheCpuComputes) {
   torch::manual_seed(1);
   const auto x = torch::randn({17, 33});

@@ -1,0 +1,44 @@
+#include "shoal/plan/gpu_allowance.h"
+
+#include <algorithm>
+
+namespace shoal::plan {
+namespace {
+
+constexpr int64_t kMega = 1'000'000;
+
+// All memory of an H100 outside PyTorch's allocator, in a process with one communicator that has
+// not been used much (NVIDIA/nccl issue 1685).
+constexpr int64_t kContext = 1060 * kMega;
+// One communicator of two, and of three or four, A100s of a node (NVIDIA/nccl issue 964).
+constexpr int64_t kPair = 544 * kMega;
+constexpr int64_t kLarger = 688 * kMega;
+// Memory reserved for one byte of tensors: the largest of 19 layouts on eight B200s, whose median
+// is 1.052 (SimuMax v1.2, docs/b200).
+constexpr double kReserved = 1.093;
+
+std::vector<AxisSet> axes_of_communicators(const RankPlan& plan) {
+  std::vector<AxisSet> made;
+  for (const AxisSet axes : group_axes(plan.config)) {
+    const AxisSet crowded = plan.mesh.crowded(axes);
+    const bool there = std::find(made.begin(), made.end(), crowded) != made.end();
+    if (!there && plan.ranks(crowded) > 1) made.push_back(crowded);
+  }
+  return made;
+}
+
+}  // namespace
+
+GpuAllowance gpu_allowance(const RankPlan& plan, const Memory& memory) {
+  GpuAllowance allowance{.context = kContext};
+  for (const AxisSet axes : axes_of_communicators(plan))
+    allowance.communicators += plan.ranks(axes) == 2 ? kPair : kLarger;
+  allowance.allocator = static_cast<int64_t>((kReserved - 1) * static_cast<double>(memory.peak()));
+  return allowance;
+}
+
+int num_communicators(const RankPlan& plan) {
+  return static_cast<int>(axes_of_communicators(plan).size());
+}
+
+}  // namespace shoal::plan
