@@ -69,8 +69,8 @@ Call announce(GroupState& state, Op op, std::string_view what, int64_t bytes, in
   call.group_size = state.spec.size();
   call.peer = peer;
   call.bytes = bytes;
-  call.sequence = state.collectives;
-  if (op != Op::kSend && op != Op::kRecv) ++state.collectives;
+  call.sequence = *state.collectives;
+  if (op != Op::kSend && op != Op::kRecv) ++*state.collectives;
   if (state.listener != nullptr) state.listener->on_call(call);
   return call;
 }

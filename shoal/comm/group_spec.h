@@ -1,6 +1,9 @@
 // group_spec.h -- the ranks of a group. Private to comm/.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -22,10 +25,16 @@ class RollCall {
  public:
   virtual ~RollCall() = default;
 
-  // Records that this rank is in the call and has waited for a while.
-  virtual void sign(const GroupSpec& group, const Call& call) = 0;
+  // Adds a group; `begun` counts the collectives that this rank has begun in it.
+  virtual void enroll(const GroupSpec& group,
+                      std::shared_ptr<const std::atomic<uint64_t>> begun) = 0;
 
-  // Returns the ranks that have not signed, in words, for the end of a message.
+  // Records how far this rank has come in each of its groups: it is here, and waits.
+  virtual void sign() = 0;
+
+  // Returns the ranks that have not signed, or not come as far as this call, in words, for the end
+  // of a message. A rank that has passed the call is not missing: a collective may end on some ranks
+  // before a peer is lost.
   virtual std::string missing(const GroupSpec& group, const Call& call) = 0;
 };
 

@@ -45,8 +45,9 @@ struct GroupState {
   std::shared_ptr<StreamWatch> stream_watch;
   CallListener* listener = nullptr;
   std::shared_ptr<RollCall> roll_call;
-  uint64_t collectives = 0;  // number of collectives made so far
-  bool broken = false;       // a call failed: see ~GroupState
+  // Number of collectives begun so far. The roll call reads it on other threads.
+  std::shared_ptr<std::atomic<uint64_t>> collectives = std::make_shared<std::atomic<uint64_t>>(0);
+  bool broken = false;  // a call failed: see ~GroupState
   // Set when a call of any group of this job has failed: nothing waits any more. Shared by all
   // groups.
   std::shared_ptr<std::atomic<bool>> job_is_broken = std::make_shared<std::atomic<bool>>(false);

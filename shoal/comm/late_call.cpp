@@ -26,7 +26,7 @@ LateCall::LateCall(Call call, const GroupState& state)
 
 void LateCall::sign() {
   if (signed_ || !roll_call_) return;
-  roll_call_->sign(group_, call_);
+  roll_call_->sign();
   signed_ = true;
 }
 

@@ -27,7 +27,7 @@ class LateCall {
 
   // Whether there is a roll to sign.
   [[nodiscard]] bool can_sign() const { return roll_call_ != nullptr; }
-  // Tells the others that this rank is in the call. Half-way through the deadline is the time for
+  // Tells the others that this rank is here, and how far it has come. Half-way through the deadline is the time for
   // it: then whoever gives up first finds everybody who is here.
   void sign();
 

@@ -1,5 +1,6 @@
 #include "shoal/comm/roll_call.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include "shoal/core/error.h"
@@ -12,13 +13,11 @@ constexpr Duration kForOthers = std::chrono::milliseconds(200);
 // For an answer of the store, whose rank 0 may be the one that is gone.
 constexpr Duration kMoment = std::chrono::milliseconds(500);
 
-std::string text_of(const cluster::StoreTimeout& timeout) {
-  std::string ranks;
-  for (const std::string& key : timeout.missing()) {
-    ranks += (ranks.empty() ? "" : ", ") + key.substr(key.rfind('/') + 1);
-  }
-  const auto more = timeout.num_missing() - static_cast<int64_t>(timeout.missing().size());
-  return format("{} {}{} did not arrive", timeout.num_missing() == 1 ? "rank" : "ranks", ranks,
+std::string text_of(const std::vector<int>& ranks, int64_t num_missing) {
+  std::string list;
+  for (const int rank : ranks) list += (list.empty() ? "" : ", ") + std::to_string(rank);
+  const auto more = num_missing - static_cast<int64_t>(ranks.size());
+  return format("{} {}{} did not arrive", num_missing == 1 ? "rank" : "ranks", list,
                 more > 0 ? format(" and {} more", more) : "");
 }
 
@@ -26,9 +25,17 @@ class StoreRollCall final : public RollCall {
  public:
   explicit StoreRollCall(std::shared_ptr<cluster::StoreClient> store) : store_(std::move(store)) {}
 
-  void sign(const GroupSpec& group, const Call& call) override {
+  void enroll(const GroupSpec& group, std::shared_ptr<const std::atomic<uint64_t>> begun) override {
+    const std::lock_guard lock(mutex_);
+    if (group.size() > 1) enrolled_.push_back({group, std::move(begun)});
+  }
+
+  void sign() override {
+    const std::lock_guard lock(mutex_);
     try {
-      store_->set(key(group, call, group.ranks[static_cast<size_t>(group.rank)]), "waits", kMoment);
+      for (const auto& [group, begun] : enrolled_)
+        store_->set(key(group, group.ranks[static_cast<size_t>(group.rank)]),
+                    std::to_string(begun->load()), kMoment);
     } catch (const PeerLost&) {  // missing() will say that the store is gone
     }
   }
@@ -40,26 +47,65 @@ class StoreRollCall final : public RollCall {
   }
 
  private:
-  static std::string key(const GroupSpec& group, const Call& call, int rank) {
-    return format("late/{}/{}/{}/{}/{}", group.name, group.before, group.ranks.front(),
-                  call.sequence, rank);
+  struct Enrolled {
+    GroupSpec group;
+    std::shared_ptr<const std::atomic<uint64_t>> begun;
+  };
+
+  static std::string key(const GroupSpec& group, int rank) {
+    return format("late/{}/{}/{}/{}", group.name, group.before, group.ranks.front(), rank);
   }
 
   std::string ask(const GroupSpec& group, const Call& call) {
-    std::vector<std::string> keys;
-    for (const int rank : group.ranks) keys.push_back(key(group, call, rank));
     try {
-      store_->wait(keys, kForOthers, kMoment);
+      std::vector<int> missing;
+      int64_t num_missing = wait_for_signatures(group, missing);
+      if (num_missing == static_cast<int64_t>(missing.size()))  // the list is whole
+        num_missing += add_those_behind(group, call, missing);
+      if (num_missing > 0) return text_of(missing, num_missing);
       return "every rank arrived, so the network between them is slow or broken";
-    } catch (const cluster::StoreTimeout& timeout) {
-      return text_of(timeout);
     } catch (const PeerLost&) {
       return "rank 0's store does not answer either";
     }
   }
 
+  // Returns the number of ranks that have not signed; the first few are listed.
+  int64_t wait_for_signatures(const GroupSpec& group, std::vector<int>& missing) {
+    std::vector<std::string> keys;
+    for (const int rank : group.ranks) keys.push_back(key(group, rank));
+    try {
+      store_->wait(keys, kForOthers, kMoment);
+      return 0;
+    } catch (const cluster::StoreTimeout& timeout) {
+      for (const std::string& text : timeout.missing())
+        missing.push_back(std::stoi(text.substr(text.rfind('/') + 1)));
+      return timeout.num_missing();
+    }
+  }
+
+  // Lists the ranks that have signed and have not begun the call; returns their number.
+  int64_t add_those_behind(const GroupSpec& group, const Call& call, std::vector<int>& missing) {
+    std::vector<int> ranks;
+    std::vector<std::string> keys;
+    for (const int rank : group.ranks) {
+      if (std::find(missing.begin(), missing.end(), rank) != missing.end()) continue;
+      ranks.push_back(rank);
+      keys.push_back(key(group, rank));
+    }
+    const std::vector<std::string> begun = store_->get(keys, kMoment);
+    int64_t behind = 0;
+    for (size_t i = 0; i < ranks.size(); ++i) {
+      if (std::stoull(begun[i]) > call.sequence) continue;
+      missing.push_back(ranks[i]);
+      ++behind;
+    }
+    std::sort(missing.begin(), missing.end());
+    return behind;
+  }
+
   std::shared_ptr<cluster::StoreClient> store_;
   std::mutex mutex_;
+  std::vector<Enrolled> enrolled_;
   std::string told_;  // calls on several threads run out together: the first asks for all
 };
 

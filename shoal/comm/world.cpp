@@ -161,6 +161,7 @@ class World::Parts {
     }
     if (meeting && !roll_call) roll_call = make_roll_call(meeting->store());
     state->roll_call = roll_call;
+    if (roll_call) roll_call->enroll(state->spec, state->collectives);
     return Group(std::move(state));
   }
 

@@ -52,8 +52,8 @@ class Run:
         words = [f"run.directory={scratch / 'runs'}", f"run.name={name}", "train.init_from=resume", *sets]
         self.command = [*before, SHOAL, *launcher, "train", *(word for text in words for word in ("--set", text))]
 
-    def start(self):
-        return subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    def start(self, env=None):
+        return subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True, env=env)
 
     def finish(self, code=0):
         """What it says on standard error."""

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Faults on fake GPUs: a peer that stops while calls wait on streams, a kill and a resume on another layout, memory that is not there.
+"""Faults on fake GPUs: a peer that stops or dies while calls wait on streams, a kill and a resume on another layout, memory that is not there.
 
-    faults_test.py [--stops N]       # stop a rank N times: 3 without it, each rank once
+    faults_test.py [--stops N]       # stop a rank N times, and kill one N times: 3 without it
 """
 import os
 import pathlib
@@ -55,6 +55,30 @@ class Faults(unittest.TestCase):
             missing = "rank 0's store does not answer" if stopped == 0 else rf"; rank {stopped} did not arrive"
             named = [when for when, line in lines if re.search(rf"rank \d: .*{missing}", line)]
             print(f"stop {number}: rank {stopped} is named after {named[0] if named else None} s")
+            self.assertTrue(named, lines)
+            self.assertLess(named[0], DEADLINE + 1)
+
+    # Started one by one, as a scheduler starts them: each has an exit code of its own.
+    def test_a_killed_rank_is_named_within_the_deadline_and_a_second(self):
+        for number in range(STOPS):
+            killed = 1 + number % 2  # without rank 0 there is no store, which the others say instead
+            a_run = self.run_of(f"killed{number}", "parallel.dp_shard=3", "train.steps=1000000", f"comm.deadline={DEADLINE}s", gpus=on_gpus(3))
+            ranks = []
+            for rank in range(3):
+                place = {"RANK": rank, "WORLD_SIZE": 3, "LOCAL_RANK": rank, "LOCAL_SIZE": 3, "NODE": 0, "NUM_NODES": 1, "JOB": f"killed{number}-{os.getpid()}",
+                         "STORE": "127.0.0.1"}
+                environment = os.environ | {f"SHOAL_{name}": str(value) for name, value in place.items()}
+                ranks.append(a_run.start(env=environment))
+                self.addCleanup(kill, ranks[-1])
+            if not a_run.reaches(4, ranks[0]):
+                self.fail(f"killed{number} has ended before step 4: {ranks[0].stderr.read()}")
+            os.kill(ranks[killed].pid, signal.SIGKILL)
+            began = time.monotonic()
+            lines = [(time.monotonic() - began, line) for line in ranks[0].stderr]
+            codes = [process.wait(PATIENCE) for process in ranks]
+            self.assertEqual(codes, [-9 if rank == killed else 75 for rank in range(3)], lines)
+            named = [when for when, line in lines if re.search(rf"rank 0: .*; rank {killed} did not arrive", line)]
+            print(f"kill {number}: rank {killed} is named after {named[0] if named else None} s")
             self.assertTrue(named, lines)
             self.assertLess(named[0], DEADLINE + 1)
 
