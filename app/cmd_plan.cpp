@@ -8,6 +8,7 @@
 #include "shoal/core/limits.h"
 #include "shoal/core/quantities.h"
 #include "shoal/plan/composition.h"
+#include "shoal/plan/counts.h"
 #include "shoal/plan/gpu_allowance.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/memory.h"
@@ -62,50 +63,104 @@ void print_proof(const PlanWords& words) {
       plan::mesh_of(config.parallel, words.ranks).describe(), seconds_since(began));
 }
 
-// The rank with the highest peak. Ranks that differ only along axes of data hold as much as each
-// other, shards being padded, so that one of each stage and tensor place is asked.
-struct FullestRank {
-  plan::RankPlan plan;
-  plan::Memory memory;
-};
-
-FullestRank fullest_rank(const config::RunConfig& config, const plan::Mesh& mesh) {
-  std::optional<FullestRank> fullest;
-  for (const int rank : mesh.peers(0, {plan::Axis::kPp, plan::Axis::kTp})) {
-    plan::RankPlan plan = plan::plan_of(config, mesh, rank);
-    const plan::Memory memory = plan::memory_of(plan, plan::training_program(plan));
-    if (!fullest || memory.peak() > fullest->memory.peak())
-      fullest = FullestRank{std::move(plan), memory};
-  }
-  return std::move(*fullest);
+void add_bytes(Report::Section& section, const std::string& name, int64_t value) {
+  section.add(name, value, format_bytes(value));
 }
 
-void print_memory(const PlanWords& words) {
+void print(const PlanWords& words, const Report& report) {
+  std::cout << (words.json ? report.json() : report.text());
+}
+
+std::string in_units(double value, const char* unit) {
+  const char* const prefixes[] = {"", "k", "M", "G", "T", "P", "E"};
+  size_t prefix = 0;
+  while (value >= 1000 && prefix + 1 < std::size(prefixes)) {
+    value /= 1000;
+    ++prefix;
+  }
+  return format("{:.4g} {}{}", value, prefixes[prefix], unit);
+}
+
+void print_counts(const PlanWords& words) {
   const config::RunConfig config = checked_config(words);
-  const auto [plan, memory] = fullest_rank(config, plan::mesh_of(config.parallel, words.ranks));
+  const plan::ModelCounts counts = plan::counts_of(config.model);
+  const plan::StateBytes state = plan::state_bytes(config);
+  const plan::RuleOfThumb rule = plan::rule_of_thumb(config.model, config.train.batch);
+  const plan::ZeroBytes zero =
+      plan::zero_bytes(static_cast<double>(counts.parameters()), words.ranks);
+  Report report;
+  Report::Section& model = report.section("");
+  const auto parameters = [&](const std::string& name, int64_t value) {
+    model.add(name, value, format_count(value));
+  };
+  parameters("parameters", counts.parameters());
+  parameters("embedding", counts.embedding);
+  parameters("blocks", counts.blocks);
+  parameters("head", counts.head);
+  const auto operations = [&](const std::string& name, double value) {
+    model.add(name, value, in_units(value, "FLOP"));
+  };
+  operations("forward_products_per_token", counts.products);
+  operations("forward_attention_per_token", counts.attention);
+  operations("training_per_token", counts.training_operations());
+  operations("training_per_step",
+             counts.training_operations() *
+                 static_cast<double>(config.train.batch * config.model.context));
+  Report::Section& bytes = report.section("state");
+  bytes.add("bytes_per_parameter", state.total(),
+            format("{}: weights {}, gradients {}, masters {}, moments {}", state.total(),
+                   state.weights, state.gradients, state.masters, state.optimizer));
+  add_bytes(bytes, "bytes", state.total() * counts.parameters());
+  Report::Section& course = report.section("course");
+  course.add("parameters", rule.parameters, format_count(rule.parameters))
+      .add("bytes", rule.bytes, in_units(static_cast<double>(rule.bytes), "B"))
+      .add("a100_40gb", rule.devices(40'000'000'000))
+      .add("h100_80gb", rule.devices(80'000'000'000))
+      .add("optimizer_values", rule.optimizer, format_count(rule.optimizer))
+      .add("activation_values", rule.activations, in_units(rule.activations, ""))
+      .add("other_values", rule.other, in_units(rule.other, ""))
+      .add("counts_otherwise",
+           std::vector<std::string>{"an untied head with a bias", "no biases of q, k and v",
+                                    "no gradients", "no gated MLP", "no grouped heads"});
+  Report::Section& paper = report.section("zero_paper");
+  const auto per_rank = [&](const std::string& name, double value) {
+    paper.add(name, value, in_units(value, "B"));
+  };
+  paper.add("ranks", words.ranks);
+  per_rank("no_shard", zero.no_shard);
+  per_rank("optimizer", zero.optimizer);
+  per_rank("shard_grad_op", zero.shard_grad_op);
+  per_rank("full_shard", zero.full_shard);
+  print(words, report);
+}
+
+void print_overview(const PlanWords& words) {
+  const config::RunConfig config = checked_config(words);
+  const auto [plan, program, memory] =
+      plan::fullest_rank(config, plan::mesh_of(config.parallel, words.ranks));
   const plan::GpuAllowance gpu = plan::gpu_allowance(plan, memory);
   Report report;
-  const auto bytes = [](Report::Section& section, const std::string& name, int64_t value) {
-    section.add(name, value, format_bytes(value));
-  };
-  Report::Section& layout = report.section("layout");
-  layout.add("mesh", plan.mesh.describe()).add("fullest_rank", plan.rank);
+  report.section("layout")
+      .add("mesh", plan.mesh.describe())
+      .add("fullest_rank", plan.rank)
+      .add("peak_operation", memory.operation,
+           format("{}  {}", memory.operation, plan::describe(plan, program[memory.operation])));
   Report::Section& tensors = report.section("memory");
-  bytes(tensors, "weights_bytes", memory.weights);
-  bytes(tensors, "gradients_bytes", memory.gradients);
-  bytes(tensors, "masters_bytes", memory.masters);
-  bytes(tensors, "optimizer_bytes", memory.optimizer);
-  bytes(tensors, "whole_weights_bytes", memory.whole_weights);
-  bytes(tensors, "whole_gradients_bytes", memory.whole_gradients);
-  bytes(tensors, "activations_bytes", memory.activations);
-  bytes(tensors, "peak_bytes", memory.peak());
+  add_bytes(tensors, "weights_bytes", memory.weights);
+  add_bytes(tensors, "gradients_bytes", memory.gradients);
+  add_bytes(tensors, "masters_bytes", memory.masters);
+  add_bytes(tensors, "optimizer_bytes", memory.optimizer);
+  add_bytes(tensors, "whole_weights_bytes", memory.whole_weights);
+  add_bytes(tensors, "whole_gradients_bytes", memory.whole_gradients);
+  add_bytes(tensors, "activations_bytes", memory.activations);
+  add_bytes(tensors, "peak_bytes", memory.peak());
   Report::Section& beside = report.section("gpu");
-  bytes(beside, "context_bytes", gpu.context);
+  add_bytes(beside, "context_bytes", gpu.context);
   beside.add("communicators", plan::num_communicators(plan));
-  bytes(beside, "communicators_bytes", gpu.communicators);
-  bytes(beside, "allocator_bytes", gpu.allocator);
-  bytes(beside, "total_bytes", memory.peak() + gpu.total());
-  std::cout << (words.json ? report.json() : report.text());
+  add_bytes(beside, "communicators_bytes", gpu.communicators);
+  add_bytes(beside, "allocator_bytes", gpu.allocator);
+  add_bytes(beside, "total_bytes", memory.peak() + gpu.total());
+  print(words, report);
 }
 
 void add_words(Arguments& command, PlanWords& words) {
@@ -115,18 +170,45 @@ void add_words(Arguments& command, PlanWords& words) {
                  {.shown = "N", .range = {{1, kMaxRanks}}});
 }
 
+void add_json(Arguments& command, PlanWords& words) {
+  command.flag("--json", words.json, "as JSON, sizes in bytes");
+}
+
+// `shoal plan CONFIG ...`, told from `shoal plan SUBCOMMAND ...` by a name that is a path.
+bool names_a_file(const std::vector<std::string>& arguments) {
+  return !arguments.empty() && arguments[0].find_first_of("./") != std::string::npos;
+}
+
+int run_overview(const std::vector<std::string>& arguments) {
+  PlanWords words;
+  Arguments command("shoal plan",
+                    "Memory of the fullest rank of a layout, and the operation at its peak.\n\n"
+                    "  shoal plan configs/llama3_8b.yaml --ranks 8\n");
+  add_words(command, words);
+  add_json(command, words);
+  if (command.parse(arguments)) print_overview(words);
+  return 0;
+}
+
 }  // namespace
 
 int run_plan(const std::vector<std::string>& arguments) {
+  if (names_a_file(arguments)) return run_overview(arguments);
   PlanWords words;
   Arguments command(
       "shoal plan",
       "What the ranks of a layout will do, before any of them is started.\n\n"
-      "  shoal plan program configs/llama3_8b.yaml --set model.vocab_size=128256 "
-      "--ranks 16 --rank 5\n"
+      "  shoal plan configs/llama3_8b.yaml --ranks 8                          memory of the "
+      "fullest rank\n"
+      "  shoal plan counts configs/llama3_405b.yaml\n"
+      "  shoal plan program configs/llama3_8b.yaml --ranks 16 --rank 5\n"
       "  shoal plan check configs/gpt2_124m.yaml --set model.vocab_size=50257 --ranks 4 "
-      "--set parallel.pp=2\n"
-      "  shoal plan memory configs/llama3_8b.yaml --ranks 8\n");
+      "--set parallel.pp=2\n");
+  Arguments counts = command.subcommand(
+      "counts", "parameters, FLOPs and bytes of the model, and what rules of thumb make of it",
+      [&words] { print_counts(words); });
+  add_words(counts, words);
+  add_json(counts, words);
   Arguments program =
       command.subcommand("program", "print the operations of a training step on one rank",
                          [&words] { print_program(words); });
@@ -138,12 +220,6 @@ int run_plan(const std::vector<std::string>& arguments) {
       "prove the programs of all ranks: no deadlock, no sum that is missing or taken twice",
       [&words] { print_proof(words); });
   add_words(check, words);
-  Arguments memory = command.subcommand(
-      "memory",
-      "count the memory of the fullest rank: its tensors, and what a GPU holds beside them",
-      [&words] { print_memory(words); });
-  add_words(memory, words);
-  memory.flag("--json", words.json, "as JSON, sizes in bytes");
   command.parse(arguments);
   return 0;
 }

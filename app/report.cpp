@@ -59,7 +59,7 @@ std::string Report::text() const {
     size_t width = kNarrowest;
     for (const auto& fact : section.facts_)
       width = std::max(width, std::min(fact.name.size(), kWidest));
-    text += section.name_ + "\n";
+    if (!section.name_.empty()) text += section.name_ + "\n";
     for (const auto& fact : section.facts_)
       text += format("  {:<{}} {}\n", fact.name, width, fact.shown);
   }
@@ -69,8 +69,8 @@ std::string Report::text() const {
 std::string Report::json() const {
   nlohmann::ordered_json root = nlohmann::ordered_json::object();
   for (const Section& section : sections_) {
-    for (const auto& fact : section.facts_)
-      root[section.name_][fact.name] = to_json(fact.value.value_);
+    nlohmann::ordered_json& object = section.name_.empty() ? root : root[section.name_];
+    for (const auto& fact : section.facts_) object[fact.name] = to_json(fact.value.value_);
   }
   return root.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

@@ -75,7 +75,9 @@ class Report {
     std::vector<Fact> facts_;
   };
 
-  Section& section(const std::string& name);  // stays where it is while others are added
+  // Adds a section, which stays where it is while others are added. Facts of one without a name
+  // are not indented below anything, in JSON neither.
+  Section& section(const std::string& name);
 
   [[nodiscard]] std::string text() const;  // a list as "a, b", a truth as yes or no
   [[nodiscard]] std::string json() const;

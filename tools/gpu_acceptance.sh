@@ -167,7 +167,7 @@ ours() {  # RANKS: tokens per second, and memory beside the plan
   local words
   mapfile -t words < <(speed_words "$1")
   launched "$1" train --set run.directory=runs --set train.device=cuda --set "train.steps=$speed_steps" --set train.eval_every=0 "${words[@]}" || return 1
-  "$shoal" plan memory small.yaml "${words[@]}" --ranks "$1" --json >plan.json || return 1
+  "$shoal" plan small.yaml "${words[@]}" --ranks "$1" --json >plan.json || return 1
   awk -F, -v planned="$(sed -n 's/.*"peak_bytes": \([0-9]*\).*/\1/p' plan.json)" '
     NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
     { tokens = $at["tokens_per_second"]; mfu = $at["mfu"]; memory = $at["memory_bytes"] }

@@ -1,5 +1,11 @@
 #include "shoal/plan/memory.h"
 
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "shoal/plan/counts.h"
+
 namespace shoal::plan {
 namespace {
 
@@ -17,7 +23,8 @@ class Tide {
     activations(-bytes);
   }
 
-  [[nodiscard]] const Memory& highest() const { return highest_; }
+  // Returns the peak since the last call.
+  Memory take_highest() { return std::exchange(highest_, now_); }
 
  private:
   void rise(int64_t& part, int64_t bytes) {
@@ -67,7 +74,8 @@ class Walk {
     }
   }
 
-  [[nodiscard]] const Memory& highest() const { return tide_.highest(); }
+  // Returns the peak since the last call.
+  Memory take_highest() { return tide_.take_highest(); }
 
  private:
   void forward(const Operation& operation) {
@@ -120,28 +128,61 @@ class Walk {
   Tide tide_;
 };
 
-}  // namespace
-
-Memory memory_of(const RankPlan& plan, const Program& program) {
-  Walk walk(plan);
-  for (const Operation& operation : program) walk.step(operation);
-  Memory memory = walk.highest();
-  const int64_t moments = plan.config.optimizer.kind == config::OptimizerKind::kSgd ? 1 : 2;
-  const auto [compute, gradient, wide] = plan.bytes;
+// What the rank holds all the time.
+Memory state_of(const RankPlan& plan) {
+  const StateBytes bytes = state_bytes(plan.config);
+  Memory memory;
   for (const StagePlan& stage : plan.stages) {
     for (const GroupPlan& group : stage.groups) {
-      memory.weights += (group.policy.keep_weights ? group.whole : group.shard) * compute;
-      memory.gradients += group.shard * gradient;
-      memory.optimizer += moments * group.shard * gradient;
-      if (compute < gradient) memory.masters += group.shard * gradient;
+      memory.weights += (group.policy.keep_weights ? group.whole : group.shard) * bytes.weights;
+      memory.gradients += group.shard * bytes.gradients;
+      memory.masters += group.shard * bytes.masters;
+      memory.optimizer += group.shard * bytes.optimizer;
     }
   }
   return memory;
 }
 
+}  // namespace
+
+std::vector<Memory> memory_timeline(const RankPlan& plan, const Program& program) {
+  const Memory state = state_of(plan);
+  std::vector<Memory> timeline;
+  timeline.reserve(program.size());
+  Walk walk(plan);
+  for (const Operation& operation : program) {
+    walk.step(operation);
+    Memory& here = timeline.emplace_back(walk.take_highest());
+    here.weights = state.weights;
+    here.gradients = state.gradients;
+    here.masters = state.masters;
+    here.optimizer = state.optimizer;
+    here.operation = timeline.size() - 1;
+  }
+  return timeline;
+}
+
+Memory memory_of(const RankPlan& plan, const Program& program) {
+  const std::vector<Memory> timeline = memory_timeline(plan, program);
+  return *std::max_element(timeline.begin(), timeline.end(),
+                           [](const Memory& a, const Memory& b) { return a.peak() < b.peak(); });
+}
+
 Memory memory_of_step(const config::RunConfig& config, const Mesh& mesh, int rank) {
   const RankPlan plan = plan_of(config, mesh, rank);
   return memory_of(plan, training_program(plan));
+}
+
+FullestRank fullest_rank(const config::RunConfig& config, const Mesh& mesh) {
+  std::optional<FullestRank> fullest;
+  for (const int rank : mesh.peers(0, {Axis::kPp, Axis::kTp})) {
+    RankPlan plan = plan_of(config, mesh, rank);
+    Program program = training_program(plan);
+    const Memory memory = memory_of(plan, program);
+    if (!fullest || memory.peak() > fullest->memory.peak())
+      fullest = FullestRank{std::move(plan), std::move(program), memory};
+  }
+  return std::move(*fullest);
 }
 
 }  // namespace shoal::plan

@@ -10,11 +10,14 @@
 // not counted.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "shoal/config/run_config.h"
 #include "shoal/plan/mesh.h"
 #include "shoal/plan/program.h"
+#include "shoal/plan/rank_plan.h"
 
 namespace shoal::plan {
 
@@ -29,6 +32,7 @@ struct Memory {
   int64_t whole_weights = 0;    // gathered weights
   int64_t whole_gradients = 0;  // before a reduction, or arriving from one
   int64_t activations = 0;      // kept for backward, and temporary
+  size_t operation = 0;         // the program's operation at which the peak is reached
 
   [[nodiscard]] int64_t state() const { return weights + gradients + masters + optimizer; }
   [[nodiscard]] int64_t peak() const {
@@ -36,11 +40,26 @@ struct Memory {
   }
 };
 
-// Returns the memory of one rank that runs the program of a training step.
+// Returns the peak inside each operation of a program.
+std::vector<Memory> memory_timeline(const RankPlan& plan, const Program& program);
+
+// Returns the memory of one rank that runs the program of a training step: the highest of its
+// timeline.
 Memory memory_of(const RankPlan& plan, const Program& program);
 
 // Returns the memory of a training step. `config` has been checked for the ranks of the mesh, and
 // model.vocab_size is set.
 Memory memory_of_step(const config::RunConfig& config, const Mesh& mesh, int rank);
+
+// The rank of a layout with the highest peak.
+struct FullestRank {
+  RankPlan plan;
+  Program program;
+  Memory memory;
+};
+
+// Ranks that differ only along axes of data hold as much as each other, shards being padded, so that
+// one rank of each stage and tensor place is asked.
+FullestRank fullest_rank(const config::RunConfig& config, const Mesh& mesh);
 
 }  // namespace shoal::plan

@@ -8,27 +8,9 @@
 #include <ATen/ATen.h>
 #include <c10/core/CachingDeviceAllocator.h>
 
-#include "shoal/blueprint/decoder.h"
 #include "shoal/core/quantities.h"
 
 namespace shoal::train {
-
-double operations_per_token(const config::ModelConfig& config, int64_t sequence_length) {
-  double in_products = 0;
-  for (const blueprint::UnitBlueprint& unit :
-       blueprint::units_of(config, blueprint::UnitRange::all(config))) {
-    for (const blueprint::WeightSpec& weight : unit.weights) {
-      // An embedding is no matrix product; a tied one is also the head's matrix.
-      const bool looked_up = unit.kind == config::UnitKind::kEmbedding;
-      const bool is_head = looked_up && config.tied && weight.name == blueprint::kTiedMatrix;
-      if (weight.is_matrix() && (!looked_up || is_head))
-        in_products += static_cast<double>(weight.local_elements());
-    }
-  }
-  const double attention = 12.0 * config.layers * config.heads *
-                           static_cast<double>(config.features_per_head() * sequence_length);
-  return 6 * in_products + attention;
-}
 
 double measured_peak(at::ScalarType dtype) {
   constexpr int64_t kSize = 1024;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "shoal/train/arithmetic.h"
+#include "shoal/blueprint/products.h"
 
 namespace shoal::train {
 
@@ -18,7 +18,7 @@ StepMeter::StepMeter(const config::RunConfig& config,
       ranks_(ranks),
       measured_peak_(std::move(peak)),
       host_times_(host_times),
-      operations_per_token_(operations_per_token(config.model, config.model.context)),
+      operations_per_token_(blueprint::operations_per_token(config.model, config.model.context)),
       process_began_(process_began) {}
 
 void StepMeter::measure_peak() { peak_ = std::max(peak_, measured_peak_()); }

@@ -37,7 +37,7 @@ expect_text "$scratch/out" 'pp 2 x .* = 8 ranks: proven'
 # What a GPU must have: tensors, and beside them a context, three communicators (pipeline of two, tensors of two, all four; data ranks are
 # alone) and what the allocator reserves.
 # shellcheck disable=SC2086
-expect_exit 0 "$shoal" plan memory $config $vocabulary --ranks 4 --set parallel.pp=2 --set parallel.tp=2 --json
+expect_exit 0 "$shoal" plan $config $vocabulary --ranks 4 --set parallel.pp=2 --set parallel.tp=2 --json
 /usr/bin/python3 - "$scratch/out" <<'PYTHON' || fail 'the memory of a layout does not add up'
 import json, sys
 found = json.load(open(sys.argv[1]))
@@ -49,7 +49,25 @@ assert gpu["total_bytes"] == memory["peak_bytes"] + gpu["context_bytes"] + gpu["
 assert 0.09 < gpu["allocator_bytes"] / memory["peak_bytes"] < 0.1, found
 PYTHON
 # shellcheck disable=SC2086
-expect_exit 0 "$shoal" plan memory $config $vocabulary
+expect_exit 0 "$shoal" plan $config $vocabulary
 expect_text "$scratch/out" '^  communicators +0$'
+expect_text "$scratch/out" '^  peak_operation +[0-9]+  (forward|backward) [a-z]+'
+
+# Counts, and the formulas of courses beside them.
+large='--set model.layers=80 --set model.width=8192 --set model.heads=64 --set model.context=4096 --set model.vocab_size=50280 --set train.batch=256'
+# shellcheck disable=SC2086
+expect_exit 0 "$shoal" plan counts $config $large --json
+/usr/bin/python3 - "$scratch/out" <<'PYTHON' || fail 'counts are not what they were'
+import json, sys
+found = json.load(open(sys.argv[1]))
+course = found["course"]
+assert course["parameters"] == 65_288_471_656 and course["bytes"] == 14 * course["parameters"], course
+assert course["a100_40gb"] == 23 and course["h100_80gb"] == 12, course
+assert found["parameters"] == found["embedding"] + found["blocks"] + found["head"] == 64_878_493_696, found
+PYTHON
+expect_exit 0 "$shoal" plan counts configs/llama3_405b.yaml
+expect_text "$scratch/out" '^  parameters +405\.9G$'
+expect_exit 2 "$shoal" plan chekc $config
+expect_text "$scratch/err" "did you mean 'check'"
 expect_exit 0 "$shoal" plan --help
 expect_text "$scratch/out" 'shoal plan program'

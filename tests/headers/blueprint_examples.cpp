@@ -3,6 +3,7 @@
 
 #include "shoal/blueprint/decoder.h"
 #include "shoal/blueprint/layers.h"
+#include "shoal/blueprint/products.h"
 #include "shoal/blueprint/tensor_split.h"
 
 namespace shoal::blueprint {
@@ -30,6 +31,13 @@ void decoder(const struct config::ModelConfig& model) {
   const UnitRange all = UnitRange::all(config.model);
   for (const UnitBlueprint& unit : units_of(config.model, all, {.ranks = 8, .rank = 3}))
     unit.name, unit.layout.elements;
+}
+
+// shoal/blueprint/products.h
+void products(const UnitBlueprint& unit, const config::ModelConfig& model) {
+  for (const Product& product : products_of(unit, model))
+    product.name, product.operations(/*rows=*/8192);
+  operations_per_token(model, 4096);
 }
 
 }  // namespace

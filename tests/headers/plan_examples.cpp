@@ -7,6 +7,7 @@
 
 #include "shoal/core/error.h"
 #include "shoal/plan/composition.h"
+#include "shoal/plan/counts.h"
 #include "shoal/plan/gpu_allowance.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/memory.h"
@@ -32,6 +33,13 @@ using ::testing::ElementsAre;
 void composition(const config::RunConfig& config) {
   const std::vector<config::Problem> problems = why_not(config, /*ranks=*/8);
   if (!problems.empty()) throw UsageError(config::report("this layout cannot be run", problems));
+}
+
+// shoal/plan/counts.h
+void counts(const config::RunConfig& config) {
+  const ModelCounts counts = counts_of(config.model);
+  counts.parameters(), counts.training_operations();
+  rule_of_thumb(config.model, /*batch=*/256).parameters;
 }
 
 // shoal/plan/gpu_allowance.h

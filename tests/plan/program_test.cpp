@@ -19,17 +19,13 @@
 #include "shoal/plan/layout.h"
 #include "shoal/plan/program_text.h"
 
+#include "tests/support/source_dir.h"
+
 namespace shoal::plan {
 namespace {
 
 using Sets = std::vector<std::string>;
 namespace fs = std::filesystem;
-
-fs::path source() {
-  const char* const directory = std::getenv("SHOAL_SOURCE_DIR");
-  SHOAL_CHECK(directory != nullptr, "SHOAL_SOURCE_DIR is not set");
-  return directory;
-}
 
 struct Asked {
   std::string file;
@@ -52,7 +48,7 @@ Asked asked_by(const std::string& command) {
 
 RankPlan plan_for(const Asked& asked) {
   const config::RunConfig config =
-      config::load_or_throw({.file = source() / asked.file,
+      config::load_or_throw({.file = tests::source_dir() / asked.file,
                              .sets = asked.sets,
                              .job = config::JobSize{.ranks = asked.ranks}});
   return plan_of(config, mesh_of(config.parallel, asked.ranks), asked.rank);
@@ -60,7 +56,8 @@ RankPlan plan_for(const Asked& asked) {
 
 TEST(GoldenPrograms, AreWhatIsMade) {
   int seen = 0;
-  for (const auto& entry : fs::directory_iterator(source() / "tests" / "golden" / "programs")) {
+  for (const auto& entry :
+       fs::directory_iterator(tests::source_dir() / "tests" / "golden" / "programs")) {
     SCOPED_TRACE(entry.path().filename());
     const std::string text = read_file(entry.path(), 1 << 20);
     const size_t end = text.find('\n') + 1;

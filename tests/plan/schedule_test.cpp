@@ -16,6 +16,7 @@
 #include "shoal/plan/schedule_text.h"
 
 #include "tests/support/error_text.h"
+#include "tests/support/source_dir.h"
 
 namespace shoal::plan {
 namespace {
@@ -189,9 +190,7 @@ TEST_P(GoldenSchedules, AreWhatIsMade) {
     text += "# " + drawn.substr(at, drawn.find('\n', at) + 1 - at);
   text += to_text(schedule);
 
-  const char* const source = std::getenv("SHOAL_SOURCE_DIR");
-  ASSERT_NE(source, nullptr) << "run by ctest, or with SHOAL_SOURCE_DIR set";
-  const auto path = std::filesystem::path(source) / "tests" / "golden" / "schedules" / file;
+  const auto path = tests::source_dir() / "tests" / "golden" / "schedules" / file;
   EXPECT_EQ(read_file(path, 1 << 20), text);
   EXPECT_EQ(read_schedule(path), schedule) << "a golden file is a schedule file";
 }

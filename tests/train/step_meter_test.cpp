@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "shoal/train/arithmetic.h"
+#include "shoal/blueprint/products.h"
 
 namespace shoal::train {
 namespace {
@@ -70,7 +70,8 @@ TEST(StepMeter, ComparesWithTheLargestPeakMeasured) {
   measured.peak = 2e9;  // somebody else has the machine
   meter.measure_peak();
   const metrics::StepRecord record = meter.record_of({.step = 2, .dt = 1}, 0);
-  EXPECT_DOUBLE_EQ(*record.mfu, operations_per_token(config.model, 31) * 7 * 31 / 2 / 4e9);
+  EXPECT_DOUBLE_EQ(*record.mfu,
+                   blueprint::operations_per_token(config.model, 31) * 7 * 31 / 2 / 4e9);
 }
 
 }  // namespace
