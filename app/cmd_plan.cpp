@@ -3,6 +3,7 @@
 #include <iostream>
 #include <optional>
 
+#include "shoal/config/cluster_config.h"
 #include "shoal/config/load.h"
 #include "shoal/core/error.h"
 #include "shoal/core/limits.h"
@@ -15,6 +16,7 @@
 #include "shoal/plan/program.h"
 #include "shoal/plan/program_check.h"
 #include "shoal/plan/program_text.h"
+#include "shoal/plan/step_time.h"
 
 #include "app/arguments.h"
 #include "app/report.h"
@@ -28,6 +30,7 @@ struct PlanWords {
   int ranks = 1;
   int rank = 0;
   bool json = false;
+  std::optional<std::string> cluster = std::nullopt;
 };
 
 config::RunConfig checked_config(const PlanWords& words) {
@@ -134,6 +137,30 @@ void print_counts(const PlanWords& words) {
   print(words, report);
 }
 
+void add_step(Report& report,
+              const config::RunConfig& config,
+              const plan::RankPlan& plan,
+              const config::ClusterConfig& cluster) {
+  const plan::StepTime time = plan::step_time(config, plan.mesh, cluster);
+  const int ranks = plan.mesh.num_ranks();
+  const auto tokens = static_cast<double>(config.train.batch * config.model.context);
+  Report::Section& step = report.section("step");
+  step.add("device", cluster.device.name)
+      .add("seconds", time.seconds, format("{:.4g}", time.seconds))
+      .add("tokens_per_second", tokens / time.seconds, in_units(tokens / time.seconds, ""))
+      .add("tokens_per_second_and_device", tokens / time.seconds / ranks,
+           in_units(tokens / time.seconds / ranks, ""));
+  const double share = plan::mfu(config, ranks, cluster, time.seconds);
+  step.add("mfu", share, format("{:.1f} %", 100 * share));
+  Report::Section& spent = report.section("spent");
+  const plan::RankTime& busiest = time.busiest();
+  for (int i = 0; i < plan::kNumSpent; ++i) {
+    const auto what = static_cast<plan::Spent>(i);
+    const double of_all = busiest.by(what) / busiest.seconds;
+    spent.add(std::string(plan::spent_name(what)), of_all, format("{:.1f} %", 100 * of_all));
+  }
+}
+
 void print_overview(const PlanWords& words) {
   const config::RunConfig config = checked_config(words);
   const auto [plan, program, memory] =
@@ -160,6 +187,7 @@ void print_overview(const PlanWords& words) {
   add_bytes(beside, "communicators_bytes", gpu.communicators);
   add_bytes(beside, "allocator_bytes", gpu.allocator);
   add_bytes(beside, "total_bytes", memory.peak() + gpu.total());
+  if (words.cluster) add_step(report, config, plan, config::load_cluster(*words.cluster));
   print(words, report);
 }
 
@@ -182,9 +210,12 @@ bool names_a_file(const std::vector<std::string>& arguments) {
 int run_overview(const std::vector<std::string>& arguments) {
   PlanWords words;
   Arguments command("shoal plan",
-                    "Memory of the fullest rank of a layout, and the operation at its peak.\n\n"
-                    "  shoal plan configs/llama3_8b.yaml --ranks 8\n");
+                    "Memory of the fullest rank of a layout and the operation at its peak; with a "
+                    "cluster, the time of a step\nand what its busiest rank spends it on.\n\n"
+                    "  shoal plan configs/llama3_8b.yaml --ranks 8 --cluster clusters/h100.yaml\n");
   add_words(command, words);
+  command.option("--cluster", words.cluster, "the machine, such as clusters/h100.yaml",
+                 {.shown = "FILE"});
   add_json(command, words);
   if (command.parse(arguments)) print_overview(words);
   return 0;

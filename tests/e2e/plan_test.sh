@@ -53,6 +53,18 @@ expect_exit 0 "$shoal" plan $config $vocabulary
 expect_text "$scratch/out" '^  communicators +0$'
 expect_text "$scratch/out" '^  peak_operation +[0-9]+  (forward|backward) [a-z]+'
 
+# The time of a step, on a cluster from a file.
+expect_exit 0 "$shoal" plan configs/llama3_8b.yaml --ranks 16 --set train.batch=32 --set train.micro_batch=1 --set parallel.tp=2 --cluster clusters/h100.yaml
+expect_text "$scratch/out" '^  device +H100-80GB-SXM$'
+expect_text "$scratch/out" '^  mfu +[0-9.]+ %$'
+expect_text "$scratch/out" '^  calls of the tensor group +[0-9.]+ %$'
+printf 'device: {bf16_tflop: 989}\nnode: {gb_per_s: -1}\n' >"$scratch/cluster.yaml"
+expect_exit 2 "$shoal" plan configs/llama3_8b.yaml --ranks 16 --set train.batch=32 --cluster "$scratch/cluster.yaml"
+expect_text "$scratch/err" 'bf16_tflop'
+expect_text "$scratch/err" 'node.gb_per_s'
+expect_exit 2 "$shoal" plan configs/llama3_8b.yaml --ranks 16 --set train.batch=32 --cluster nowhere.yaml
+expect_text "$scratch/err" 'nowhere.yaml'
+
 # Counts, and the formulas of courses beside them.
 large='--set model.layers=80 --set model.width=8192 --set model.heads=64 --set model.context=4096 --set model.vocab_size=50280 --set train.batch=256'
 # shellcheck disable=SC2086

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "shoal/config/cluster_config.h"
 #include "shoal/config/field.h"
 #include "shoal/config/load.h"
 #include "shoal/config/run_config.h"
@@ -44,6 +45,12 @@ void run_config() {
 // shoal/config/tensor_parallel.h
 void tensor_parallel(const RunConfig& config) {
   if (const auto reason = why_not_tensor_parallel(config.model, 3)) throw UsageError(*reason);
+}
+
+// shoal/config/cluster_config.h
+void cluster_of_a_file() {
+  const ClusterConfig cluster = load_cluster("clusters/h100.yaml");
+  cluster.device.peak(Precision::kBf16);
 }
 
 }  // namespace

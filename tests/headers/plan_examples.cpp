@@ -7,6 +7,7 @@
 
 #include "shoal/core/error.h"
 #include "shoal/plan/composition.h"
+#include "shoal/plan/cost.h"
 #include "shoal/plan/counts.h"
 #include "shoal/plan/gpu_allowance.h"
 #include "shoal/plan/layout.h"
@@ -21,6 +22,7 @@
 #include "shoal/plan/schedule_check.h"
 #include "shoal/plan/schedule_simulation.h"
 #include "shoal/plan/stages.h"
+#include "shoal/plan/step_time.h"
 #include "shoal/plan/volume.h"
 #include "shoal/plan/whole_matrices.h"
 
@@ -33,6 +35,22 @@ using ::testing::ElementsAre;
 void composition(const config::RunConfig& config) {
   const std::vector<config::Problem> problems = why_not(config, /*ranks=*/8);
   if (!problems.empty()) throw UsageError(config::report("this layout cannot be run", problems));
+}
+
+// shoal/plan/cost.h
+void cost(const config::ClusterConfig& cluster,
+          const RankPlan& plan,
+          const Operation& operation,
+          const OperationCall& call) {
+  const Costs costs(cluster, plan);
+  costs.compute(operation).total();
+  costs.of(call);
+}
+
+// shoal/plan/step_time.h
+void step_time_of(const config::RunConfig& config, const config::ClusterConfig& cluster) {
+  const StepTime time = step_time(config, mesh_of(config.parallel, 1024), cluster);
+  time.seconds, time.busiest().by(Spent::kPipeline);
 }
 
 // shoal/plan/counts.h

@@ -1,0 +1,135 @@
+#include "shoal/plan/cost.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "shoal/blueprint/products.h"
+#include "shoal/plan/counts.h"
+
+namespace shoal::plan {
+namespace {
+
+using blueprint::UnitActivations;
+
+double moved(const UnitActivations& unit) {
+  return static_cast<double>(unit.inside + unit.output + unit.forward);
+}
+
+}  // namespace
+
+Costs::Costs(const config::ClusterConfig& cluster, const RankPlan& plan)
+    : cluster_(cluster),
+      plan_(plan),
+      nodes_(Nodes::uniform(plan.mesh.num_ranks(), cluster.devices_per_node)),
+      peak_(cluster.device.peak(plan.config.train.precision)) {}
+
+double Costs::of_bytes(double bytes) const {
+  return bytes / (cluster_.device.memory_gb_per_s * 1e9 * cluster_.device.memory_share);
+}
+
+double Costs::of_product(int64_t rows, int64_t in, int64_t out) const {
+  const double operations =
+      2.0 * static_cast<double>(rows) * static_cast<double>(in) * static_cast<double>(out);
+  const double half = cluster_.device.products_half_gflop * 1e9;
+  const double share = cluster_.device.products_share * operations / (operations + half);
+  const auto elements = static_cast<double>(rows * in + rows * out + in * out);
+  const double bytes = elements * static_cast<double>(plan_.bytes.compute);
+  return std::max(operations / (peak_ * share), of_bytes(bytes));
+}
+
+ComputeSeconds Costs::of_unit(const Operation& operation) const {
+  const config::ModelConfig& model = plan_.config.model;
+  const blueprint::UnitBlueprint& unit = unit_of(plan_, operation);
+  const blueprint::PassShape shape = plan_.shape_of(operation.micro_batch);
+  const int64_t rows = shape.sequences * model.context;
+  const bool backward = operation.kind == OpKind::kBackward;
+  const bool head = unit.kind == config::UnitKind::kHead;
+  // The head computes its gradient together with its loss.
+  const double passes = head ? (backward ? 0 : 3) : (backward ? 2 : 1);
+  ComputeSeconds seconds;
+  for (const blueprint::Product& product : blueprint::products_of(unit, model, plan_.tensor_place))
+    seconds.products += passes * of_product(rows, product.in, product.out);
+
+  const auto kept = [&](config::Recompute recompute) {
+    return moved(blueprint::activations_of(unit.kind, model, shape, plan_.bytes, recompute));
+  };
+  double bytes = kept(config::Recompute::kNone) * (backward ? 3 : 2);
+  if (backward && plan_.config.train.recompute == config::Recompute::kSelective)
+    bytes += 2 * (kept(config::Recompute::kNone) - kept(config::Recompute::kSelective));
+  if (unit.kind == config::UnitKind::kBlock) {
+    const double tensor_ranks = plan_.tensor_place.ranks;
+    const double operations = blueprint::attention_operations(model, model.context) *
+                              static_cast<double>(rows) / tensor_ranks;
+    const bool flash = cluster_.device.flash_attention;
+    // A flash kernel leaves out the masked half, and computes the weights again in backward.
+    const double times = flash ? (backward ? 2.5 : 1) / 2 : (backward ? 2 : 1);
+    seconds.attention = times * operations / (peak_ * cluster_.device.attention_share);
+    if (!flash) {  // logits, weights and their mask are written and read
+      const double weights = static_cast<double>(rows) * static_cast<double>(model.context) *
+                             model.heads / tensor_ranks;
+      bytes += weights * static_cast<double>(plan_.bytes.compute) * (backward ? 6 : 4);
+    }
+  }
+  seconds.memory = of_bytes(bytes);
+  return seconds;
+}
+
+int64_t Costs::update_bytes(const GroupPlan& group) const {
+  const StateBytes state = state_bytes(plan_.config);
+  const int64_t weights = state.masters > 0 ? state.weights : 2 * state.weights;
+  return group.shard * (state.gradients + weights + 2 * state.masters + 2 * state.optimizer);
+}
+
+ComputeSeconds Costs::compute(const Operation& operation) const {
+  if (computes(operation.kind)) {
+    const auto key = std::tuple(operation.kind, unit_of(plan_, operation).kind,
+                                plan_.rows[static_cast<size_t>(operation.micro_batch)]);
+    const auto found = known_.find(key);
+    if (found != known_.end()) return found->second;
+    return known_.emplace(key, of_unit(operation)).first->second;
+  }
+  const auto shard_bytes = [&](const GroupPlan& group) {
+    return static_cast<double>(group.shard * plan_.bytes.gradient);
+  };
+  switch (operation.kind) {
+    case OpKind::kUpdate:
+      return {.memory = of_bytes(static_cast<double>(update_bytes(group_at(plan_, operation))))};
+    case OpKind::kAwaitReduce:
+      return {.memory = operation.adds ? of_bytes(3 * shard_bytes(group_at(plan_, operation))) : 0};
+    case OpKind::kNorm: {
+      double bytes = 0;
+      for (const StagePlan& stage : plan_.stages)
+        for (const GroupPlan& group : stage.groups) bytes += shard_bytes(group);
+      return {.memory = of_bytes(bytes)};
+    }
+    default:
+      return {};
+  }
+}
+
+int Costs::nodes_of(AxisSet axes) const {
+  for (const auto& [known, nodes] : spans_) {
+    if (known == axes) return nodes;
+  }
+  spans_.emplace_back(axes, max_nodes_per_group(plan_.mesh, axes, nodes_));
+  return spans_.back().second;
+}
+
+double Costs::of(const OperationCall& call) const {
+  const int ranks = plan_.ranks(call.axes);
+  if (ranks == 1 || call.bytes == 0) return 0;
+  const int nodes = nodes_of(call.axes);
+  const config::LinkSpec& link = nodes == 1 ? cluster_.node : cluster_.network;
+  const bool transfer = call.exchange == Exchange::kSend || call.exchange == Exchange::kReceive;
+  // Rings between nodes run over the links of all their members on a node.
+  const double beside = transfer || nodes == 1 ? 1 : std::max(1.0, 1.0 * ranks / nodes);
+  const double bandwidth = std::min(link.gb_per_s * beside, cluster_.node.gb_per_s) * 1e9;
+  const auto bytes = static_cast<double>(call.bytes);
+  if (transfer) return link.latency_us * 1e-6 + bytes / bandwidth;
+  const double rounds = call.exchange == Exchange::kAllReduce ? 2 : 1;
+  // Short messages go through trees.
+  const double steps = std::min<double>(ranks - 1, 2 * std::ceil(std::log2(ranks)));
+  return rounds * (steps * link.latency_us * 1e-6 + bytes * (ranks - 1) / ranks / bandwidth);
+}
+
+}  // namespace shoal::plan

@@ -1,0 +1,61 @@
+// cost.h -- the seconds that operations of a program take on a device of a cluster.
+//
+//   const Costs costs(cluster, plan);
+//   costs.compute(operation).total()        // of a forward pass, without its communication
+//   costs.of(call)                          // of one collective or transfer
+//
+// Products take as long as their operations, at a share of the peak that grows with their size, or
+// as their bytes, whichever is longer. All else in a unit moves bytes: each tensor that a forward
+// pass leaves is written and read once, and in a backward pass it is read, and its gradient written
+// and read. Collectives are rings: latency for each step, and bytes by bandwidth.
+#pragma once
+
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "shoal/config/cluster_config.h"
+#include "shoal/plan/nodes.h"
+#include "shoal/plan/program.h"
+#include "shoal/plan/volume.h"
+
+namespace shoal::plan {
+
+// Seconds by what limits them.
+struct ComputeSeconds {
+  double products = 0;
+  double attention = 0;
+  double memory = 0;
+
+  [[nodiscard]] double total() const { return products + attention + memory; }
+};
+
+class Costs {
+ public:
+  // Valid as long as `plan`.
+  Costs(const config::ClusterConfig& cluster, const RankPlan& plan);
+
+  // Returns the seconds of an operation's own work; 0 for those that only communicate.
+  [[nodiscard]] ComputeSeconds compute(const Operation& operation) const;
+
+  // Returns the seconds of a call, once all its ranks are there.
+  [[nodiscard]] double of(const OperationCall& call) const;
+
+ private:
+  [[nodiscard]] ComputeSeconds of_unit(const Operation& operation) const;
+  [[nodiscard]] double of_product(int64_t rows, int64_t in, int64_t out) const;
+  [[nodiscard]] double of_bytes(double bytes) const;
+  [[nodiscard]] int nodes_of(AxisSet axes) const;
+  [[nodiscard]] int64_t update_bytes(const GroupPlan& group) const;
+
+  config::ClusterConfig cluster_;
+  const RankPlan& plan_;
+  Nodes nodes_;
+  double peak_;
+  mutable std::vector<std::pair<AxisSet, int>> spans_;  // nodes that groups along axes span
+  // Units of one kind take the same time.
+  mutable std::map<std::tuple<OpKind, config::UnitKind, int64_t>, ComputeSeconds> known_;
+};
+
+}  // namespace shoal::plan

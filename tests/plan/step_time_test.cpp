@@ -1,0 +1,171 @@
+#include "shoal/plan/step_time.h"
+
+#include <cstdio>
+
+#include <gtest/gtest.h>
+
+#include "shoal/config/load.h"
+#include "shoal/core/quantities.h"
+#include "shoal/plan/cost.h"
+#include "shoal/plan/layout.h"
+#include "shoal/plan/volume.h"
+
+#include "tests/support/source_dir.h"
+
+namespace shoal::plan {
+namespace {
+
+using Sets = std::vector<std::string>;
+
+// A device that does products and attention at its peak, and all else at once.
+config::ClusterConfig ideal() {
+  config::ClusterConfig cluster;
+  cluster.device.fp32_tflops = 1;
+  cluster.device.products_share = 1;
+  cluster.device.products_half_gflop = 0;
+  cluster.device.attention_share = 1;
+  cluster.device.flash_attention = false;
+  cluster.device.memory_gb_per_s = 1e9;
+  cluster.device.memory_share = 1;
+  cluster.node = {.gb_per_s = 1e9, .latency_us = 0};
+  cluster.network = cluster.node;
+  return cluster;
+}
+
+struct Planned {
+  config::RunConfig config;
+  Mesh mesh;
+};
+
+Planned planned(int ranks, Sets sets) {
+  Sets all = {"model.layers=12",       "model.width=510", "model.heads=6",   "model.context=97",
+              "model.vocab_size=1009", "train.batch=24",  "model.tied=false"};
+  all.insert(all.end(), sets.begin(), sets.end());
+  config::RunConfig config =
+      config::load_or_throw({.sets = all, .job = config::JobSize{.ranks = ranks}});
+  const Mesh mesh = mesh_of(config.parallel, ranks);
+  return {std::move(config), mesh};
+}
+
+TEST(StepTime, OfAnIdealDeviceIsItsPeak) {
+  const auto [config, mesh] = planned(1, {});
+  const StepTime time = step_time(config, mesh, ideal());
+  EXPECT_NEAR(mfu(config, 1, ideal(), time.seconds), 1, 1e-4);
+}
+
+TEST(StepTime, RecomputationOfBlocksTakesAThirdMore) {
+  const auto [config, mesh] = planned(1, {"model.vocab_size=2"});
+  const auto [again, same] = planned(1, {"model.vocab_size=2", "train.recompute=full"});
+  EXPECT_NEAR(step_time(again, same, ideal()).seconds / step_time(config, mesh, ideal()).seconds,
+              4.0 / 3, 1e-3);
+}
+
+TEST(StepTime, SharesAddUp) {
+  const auto [config, mesh] =
+      planned(12, {"parallel.pp=3", "parallel.tp=2", "train.micro_batch=2"});
+  config::ClusterConfig cluster = ideal();
+  cluster.network = {.gb_per_s = 1, .latency_us = 30};
+  cluster.node = {.gb_per_s = 5, .latency_us = 3};
+  cluster.device.memory_gb_per_s = 100;
+  cluster.devices_per_node = 2;
+  const StepTime time = step_time(config, mesh, cluster);
+  ASSERT_EQ(time.stages.size(), 3U);
+  for (const RankTime& stage : time.stages) {
+    double sum = 0;
+    for (const double seconds : stage.spent) sum += seconds;
+    EXPECT_NEAR(sum, stage.seconds, 1e-9 * sum);
+    EXPECT_NEAR(stage.seconds, time.seconds, 0.05 * time.seconds);
+    EXPECT_GT(stage.by(Spent::kTensor), 0);
+  }
+}
+
+// (p - 1) / (m + p - 1) of the time, with stages that are equal but for a head of two tokens.
+TEST(StepTime, OfAPipelineHasTheBubbleOfItsSchedule) {
+  for (const char* schedule : {"gpipe", "1f1b"}) {
+    const auto [config, mesh] =
+        planned(4, {"parallel.pp=4", "model.vocab_size=2", "train.micro_batch=2",
+                    std::string("parallel.schedule=") + schedule});
+    const StepTime time = step_time(config, mesh, ideal());
+    for (const RankTime& stage : time.stages)
+      EXPECT_NEAR(stage.by(Spent::kPipeline) / stage.seconds, 3.0 / 15, 0.01) << schedule;
+  }
+  const auto [config, mesh] =
+      planned(4, {"parallel.pp=4", "model.vocab_size=2", "train.micro_batch=2", "parallel.chunks=3",
+                  "parallel.schedule=interleaved"});
+  const RankTime first = step_time(config, mesh, ideal()).stages.front();
+  EXPECT_NEAR(first.by(Spent::kPipeline) / first.seconds, 1.0 / 13, 0.01);
+}
+
+// With a slow network the step is what the gathers and reductions of a rank take, one after the
+// other, and the computation hides beside it.
+TEST(StepTime, OfShardsOnASlowNetworkIsThatOfTheirBytes) {
+  const auto [config, mesh] = planned(8, {"parallel.sharding=full_shard"});
+  config::ClusterConfig cluster = ideal();
+  cluster.devices_per_node = 1;
+  cluster.network = {.gb_per_s = 1e-3, .latency_us = 0};
+  double bytes = 0;
+  for (const Volume& volume : volume_of_step(config, mesh, 0)) bytes += sent_bytes(volume);
+  const StepTime time = step_time(config, mesh, cluster);
+  EXPECT_NEAR(time.seconds, bytes / 1e6, 0.02 * time.seconds);
+  EXPECT_GT(time.stages[0].by(Spent::kWeights), 0.3 * time.seconds);
+  EXPECT_GT(time.stages[0].by(Spent::kGradients), 0.1 * time.seconds);
+}
+
+// With ZeRO-1 the gathers that a step starts are awaited by the next one.
+TEST(StepTime, CountsGathersThatTheNextStepAwaits) {
+  const auto [config, mesh] = planned(8, {"parallel.sharding=optimizer"});
+  config::ClusterConfig cluster = ideal();
+  cluster.devices_per_node = 1;
+  cluster.network = {.gb_per_s = 1e-3, .latency_us = 0};
+  EXPECT_GT(step_time(config, mesh, cluster).stages[0].by(Spent::kWeights), 0);
+}
+
+TEST(Costs, OfCollectivesAreRings) {
+  const auto [config, mesh] = planned(8, {});
+  const RankPlan plan = plan_of(config, mesh, 0);
+  config::ClusterConfig cluster = ideal();
+  cluster.devices_per_node = 4;
+  cluster.node = {.gb_per_s = 100, .latency_us = 1};
+  cluster.network = {.gb_per_s = 10, .latency_us = 5};
+  const Costs costs(cluster, plan);
+  const OperationCall gather{
+      .exchange = Exchange::kAllGather, .axes = Axis::kDpShard, .bytes = 800'000'000};
+  // Two nodes of four: 40 GB/s between them, six steps in a tree.
+  EXPECT_NEAR(costs.of(gather), 6 * 5e-6 + 700e6 / 40e9, 1e-9);
+  OperationCall sum = gather;
+  sum.exchange = Exchange::kAllReduce;
+  EXPECT_NEAR(costs.of(sum), 2 * costs.of(gather), 1e-9);
+}
+
+TEST(Costs, SmallProductsReachLessOfThePeak) {
+  const auto [config, mesh] = planned(1, {});
+  config::ClusterConfig cluster = ideal();
+  const double large = step_time(config, mesh, cluster).seconds;
+  cluster.device.products_half_gflop = 10;
+  EXPECT_GT(step_time(config, mesh, cluster).seconds, 1.5 * large);
+}
+
+// Seconds for 1 step of a model with 405 billion parameters on 16,384 ranks.
+TEST(StepTime, OfSixteenThousandRanksIsComputedSoon) {
+  const config::RunConfig config =
+      config::load_or_throw({.file = tests::source_dir() / "configs" / "llama3_405b.yaml",
+                             .sets = {"train.batch=16384", "parallel.tp=8", "parallel.pp=16",
+                                      "parallel.sharding=optimizer"},
+                             .job = config::JobSize{.ranks = 16'384}});
+  const config::ClusterConfig cluster =
+      config::load_cluster(tests::source_dir() / "clusters" / "h100.yaml");
+  const auto began = Clock::now();
+  const StepTime time = step_time(config, mesh_of(config.parallel, 16'384), cluster);
+  std::printf("a step of %.1f s in %.0f ms, mfu %.3f\n", time.seconds, 1e3 * seconds_since(began),
+              mfu(config, 16'384, cluster, time.seconds));
+  EXPECT_GT(mfu(config, 16'384, cluster, time.seconds), 0.2);
+  EXPECT_LT(mfu(config, 16'384, cluster, time.seconds), 0.8);
+  EXPECT_LT(seconds_since(began), 20);
+}
+
+TEST(ClusterConfig, SaysWhatIsWrong) {
+  EXPECT_THROW(config::load_cluster("nowhere.yaml"), UsageError);
+}
+
+}  // namespace
+}  // namespace shoal::plan
