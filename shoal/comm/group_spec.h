@@ -29,12 +29,15 @@ class RollCall {
   virtual void enroll(const GroupSpec& group,
                       std::shared_ptr<const std::atomic<uint64_t>> begun) = 0;
 
-  // Records how far this rank has come in each of its groups: it is here, and waits.
+  // Records that this rank is here and waits, and how far it has come in each of its groups; and
+  // takes that back. A rank may wait in several calls.
   virtual void sign() = 0;
+  virtual void leave() = 0;
 
-  // Returns the ranks that have not signed, or not come as far as this call, in words, for the end
-  // of a message. A rank that has passed the call is not missing: a collective may end on some ranks
-  // before a peer is lost.
+  // Returns the ranks that have not signed, in words, for the end of a message. A rank that waits in
+  // another call is not missing: the collective that a lost peer breaks ends on some ranks and not
+  // on others, which then wait in different calls. Only when all have signed, those that have not
+  // come as far as this call are named.
   virtual std::string missing(const GroupSpec& group, const Call& call) = 0;
 };
 

@@ -22,7 +22,9 @@ LateCall::LateCall(Call call, const GroupState& state)
     : call_(std::move(call)),
       group_(state.spec),
       world_rank_(state.world_rank),
-      roll_call_(is_transfer(call_) ? nullptr : state.roll_call) {}
+      roll_call_(state.roll_call) {}
+
+bool LateCall::names_its_peer() const { return is_transfer(call_); }
 
 void LateCall::sign() {
   if (signed_ || !roll_call_) return;
@@ -30,9 +32,15 @@ void LateCall::sign() {
   signed_ = true;
 }
 
+void LateCall::passed() {
+  if (signed_) roll_call_->leave();
+  signed_ = false;
+}
+
 PeerLost LateCall::lost(Duration waited) {
   sign();
-  const std::string missing = signed_ ? "; " + roll_call_->missing(group_, call_) : std::string();
+  const std::string missing =
+      signed_ && !names_its_peer() ? "; " + roll_call_->missing(group_, call_) : std::string();
   return PeerLost(format("rank {}: {} in {}{}", world_rank_, format_duration(waited),
                          describe(call_, group_), missing));
 }

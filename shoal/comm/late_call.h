@@ -25,11 +25,13 @@ class LateCall {
 
   [[nodiscard]] const Call& call() const { return call_; }
 
-  // Whether there is a roll to sign.
-  [[nodiscard]] bool can_sign() const { return roll_call_ != nullptr; }
+  // Whether the call is a transfer.
+  [[nodiscard]] bool names_its_peer() const;
   // Tells the others that this rank is here, and how far it has come. Half-way through the deadline is the time for
   // it: then whoever gives up first finds everybody who is here.
   void sign();
+  // Takes the signature back: the call has ended after all.
+  void passed();
 
   // Returns the error with the ranks that are missing from a collective. A transfer names its peer
   // anyway.
@@ -39,7 +41,7 @@ class LateCall {
   Call call_;
   GroupSpec group_;
   int world_rank_;
-  std::shared_ptr<RollCall> roll_call_;  // nullptr where there is none to call, and for transfers
+  std::shared_ptr<RollCall> roll_call_;  // nullptr where there is none to call
   bool signed_ = false;
 };
 

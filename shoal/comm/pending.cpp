@@ -26,7 +26,7 @@ class Watch {
   void wait(c10d::Work& work) {
     // A transfer cannot be waited for twice.
     const Duration half = deadline_ / 2 - since(began_);
-    if (call_.can_sign() && half > Duration::zero()) {
+    if (!call_.names_its_peer() && half > Duration::zero()) {
       try {
         work.wait(half);
         return;
@@ -39,6 +39,7 @@ class Watch {
     }
     try {
       work.wait(std::max(deadline_ - since(began_), Duration(1)));
+      call_.passed();
     } catch (const BugError&) {
       throw_wrong();
     } catch (const std::exception& e) {
@@ -55,6 +56,7 @@ class Watch {
       std::this_thread::sleep_for(pause);
       pause = std::min(pause + Duration(1), Duration(20));
     }
+    call_.passed();
     order(work);
   }
 

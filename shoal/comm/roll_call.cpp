@@ -32,11 +32,22 @@ class StoreRollCall final : public RollCall {
 
   void sign() override {
     const std::lock_guard lock(mutex_);
+    ++waiting_;
     try {
       for (const auto& [group, begun] : enrolled_)
         store_->set(key(group, group.ranks[static_cast<size_t>(group.rank)]),
                     std::to_string(begun->load()), kMoment);
     } catch (const PeerLost&) {  // missing() will say that the store is gone
+    }
+  }
+
+  void leave() override {
+    const std::lock_guard lock(mutex_);
+    if (--waiting_ > 0) return;
+    try {
+      for (const auto& [group, begun] : enrolled_)
+        store_->remove(key(group, group.ranks[static_cast<size_t>(group.rank)]));
+    } catch (const PeerLost&) {
     }
   }
 
@@ -60,8 +71,7 @@ class StoreRollCall final : public RollCall {
     try {
       std::vector<int> missing;
       int64_t num_missing = wait_for_signatures(group, missing);
-      if (num_missing == static_cast<int64_t>(missing.size()))  // the list is whole
-        num_missing += add_those_behind(group, call, missing);
+      if (num_missing == 0) num_missing = list_those_behind(group, call, missing);
       if (num_missing > 0) return text_of(missing, num_missing);
       return "every rank arrived, so the network between them is slow or broken";
     } catch (const PeerLost&) {
@@ -83,29 +93,21 @@ class StoreRollCall final : public RollCall {
     }
   }
 
-  // Lists the ranks that have signed and have not begun the call; returns their number.
-  int64_t add_those_behind(const GroupSpec& group, const Call& call, std::vector<int>& missing) {
-    std::vector<int> ranks;
+  // Lists the ranks that have not begun the call, when all have signed; returns their number.
+  int64_t list_those_behind(const GroupSpec& group, const Call& call, std::vector<int>& behind) {
     std::vector<std::string> keys;
-    for (const int rank : group.ranks) {
-      if (std::find(missing.begin(), missing.end(), rank) != missing.end()) continue;
-      ranks.push_back(rank);
-      keys.push_back(key(group, rank));
-    }
+    for (const int rank : group.ranks) keys.push_back(key(group, rank));
     const std::vector<std::string> begun = store_->get(keys, kMoment);
-    int64_t behind = 0;
-    for (size_t i = 0; i < ranks.size(); ++i) {
-      if (std::stoull(begun[i]) > call.sequence) continue;
-      missing.push_back(ranks[i]);
-      ++behind;
+    for (size_t i = 0; i < keys.size(); ++i) {
+      if (std::stoull(begun[i]) <= call.sequence) behind.push_back(group.ranks[i]);
     }
-    std::sort(missing.begin(), missing.end());
-    return behind;
+    return static_cast<int64_t>(behind.size());
   }
 
   std::shared_ptr<cluster::StoreClient> store_;
   std::mutex mutex_;
   std::vector<Enrolled> enrolled_;
+  int waiting_ = 0;   // calls that have signed and not left
   std::string told_;  // calls on several threads run out together: the first asks for all
 };
 

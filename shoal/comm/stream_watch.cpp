@@ -41,6 +41,7 @@ void StreamWatch::follow(LateCall call) {
 void StreamWatch::drop_ended() {
   bool dropped = false;
   while (!calls_.empty() && calls_.front().passed.query()) {
+    calls_.front().call.passed();
     unused_.push_back(std::move(calls_.front().passed));
     calls_.pop_front();
     dropped = true;

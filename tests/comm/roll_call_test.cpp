@@ -66,11 +66,31 @@ TEST_F(RollCallTest, ARankThatWaitsElsewhereIsHere) {
   EXPECT_EQ(missing(rank0_, 7), "rank 2 did not arrive");
 }
 
-TEST_F(RollCallTest, NamesWhoIsBehind) {
+// The call before ended on rank 0 and not on rank 1, which waits there for rank 2.
+TEST_F(RollCallTest, DoesNotNameWhoWaitsInAnEarlierCall) {
   *rank0_.all = 8;
   *rank1_.all = 7;
   rank1_.roll_call->sign();
-  EXPECT_EQ(missing(rank0_, 7), "ranks 1, 2 did not arrive");
+  EXPECT_EQ(missing(rank0_, 7), "rank 2 did not arrive");
+}
+
+TEST_F(RollCallTest, NamesWhoIsBehindWhenAllWait) {
+  *rank0_.all = *rank2_.all = 8;
+  *rank1_.all = 7;
+  rank1_.roll_call->sign();
+  rank2_.roll_call->sign();
+  EXPECT_EQ(missing(rank0_, 7), "rank 1 did not arrive");
+}
+
+// A call that was slow and ended leaves nothing behind: its rank may be lost later.
+TEST_F(RollCallTest, NamesWhoHasSignedAndLeft) {
+  *rank0_.all = *rank1_.all = *rank2_.all = 8;
+  rank1_.roll_call->sign();
+  rank2_.roll_call->sign();
+  rank2_.roll_call->sign();
+  rank2_.roll_call->leave();
+  rank1_.roll_call->leave();
+  EXPECT_EQ(missing(rank0_, 7), "rank 1 did not arrive");
 }
 
 TEST_F(RollCallTest, SaysThatNobodyIsMissing) {

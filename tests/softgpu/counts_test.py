@@ -30,6 +30,9 @@ SHARE_OF_EAGER = 0.7
 # Counters of the bed that a step in steady state leaves alone.
 NEVER = ["stream_synchronizations", "event_synchronizations", "device_synchronizations", "host_reads", "copies_pageable_host_to_device",
          "copies_pageable_device_to_host", "cuda_malloc", "cuda_free", "cuda_host_alloc"]
+# While ranks wait for each other their hosts run ahead, and libtorch's pool of pinned buffers grows with what is in flight: once or
+# twice in these steps.
+NEVER_WITH_PEERS = [name for name in NEVER if name != "cuda_host_alloc"]
 FEW, MANY = 12, 32  # steps; what differs between two runs is the steady state
 
 
@@ -45,7 +48,7 @@ class Counts:
         return counts
 
     def of_training(self, family, layers, steps, ranks=1, sets=()):
-        name = f"{family}-{layers}-{'-'.join(sets)}-{steps}"
+        name = f"{family}-{layers}-{ranks}-{steps}"
         words = [*MODEL, *FAMILIES[family], f"model.layers={layers}", f"train.steps={steps}", f"run.name={name}",
                  f"run.directory={self.scratch}/runs", f"data.sources=[{self.scratch}/tokens]", *sets]
         return self.of([*launched(ranks), "train", *(part for word in words for part in ("--set", word))], name, ranks)
@@ -83,12 +86,12 @@ def main():
         run([SHOAL, "prepare", "--input", scratch / "text.txt", "--separator", r"\n\n", "--tokenizer", "byte", "--output", scratch / "tokens"])
         counts = Counts(scratch)
 
-        def expect_nothing_of(what, few, many):
-            made = {name: per_step(few, many, lambda run_of: counter(run_of, name)) for name in NEVER}
+        def expect_nothing_of(what, few, many, names=NEVER):
+            made = {name: per_step(few, many, lambda run_of: counter(run_of, name)) for name in names}
             expect(not any(made.values()), f"{what}: per step " + ", ".join(f"{value:g} {name}" for name, value in made.items()))
 
         for layout, (ranks, sets) in LAYOUTS.items():
-            expect_nothing_of(layout, *(counts.of_training("llama", 3, steps, ranks, sets) for steps in (FEW, MANY)))
+            expect_nothing_of(layout, *(counts.of_training("llama", 3, steps, ranks, sets) for steps in (FEW, MANY)), NEVER_WITH_PEERS)
         for family in FAMILIES:
             few, many = (counts.of_training(family, 3, steps) for steps in (FEW, MANY))
             expect_nothing_of(family, few, many)
