@@ -99,6 +99,7 @@ ExitCode exit_code_of(const c10::DistError& error) {
   } catch (const Error&) {
     throw;
   } catch (const c10::DistError& error) {
+    if (exit_code_of(error) == ExitCode::kRequeue) state.sign_off();
     throw Error(exit_code_of(error), text(error));
   } catch (const std::bad_alloc& error) {
     throw Error(ExitCode::kData, text(error));
@@ -108,6 +109,7 @@ ExitCode exit_code_of(const c10::DistError& error) {
     const bool memory = says(error, "allocate");
     throw Error(memory ? ExitCode::kData : ExitCode::kBug, text(error));
   } catch (const std::exception& error) {  // Gloo's and MPI's own
+    state.sign_off();
     throw PeerLost(text(error));
   }
 }

@@ -58,6 +58,12 @@ struct GroupState {
     broken = true;
     *job_is_broken = true;
   }
+
+  // Signs for good before this rank ends because it has noticed that a peer is gone: those that
+  // still wait must not take it for the one that is missing.
+  void sign_off() const {
+    if (roll_call) roll_call->sign();
+  }
 };
 
 }  // namespace shoal::comm

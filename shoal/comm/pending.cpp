@@ -86,6 +86,7 @@ class Watch {
     // The library underneath has a clock of its own, which began when the call did.
     if (since(began_) >= deadline_ || since(flight_began_) >= state_.deadline) throw_late();
     state_.fail();
+    state_.sign_off();
     throw PeerLost(format("rank {}: a peer is gone in {}: {}", state_.world_rank,
                           describe(call_.call(), state_.spec), first_line(reason)));
   }

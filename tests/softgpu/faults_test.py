@@ -76,6 +76,7 @@ class Faults(unittest.TestCase):
             began = time.monotonic()
             lines = [(time.monotonic() - began, line) for line in ranks[0].stderr]
             codes = [process.wait(PATIENCE) for process in ranks]
+            lines += [(None, line) for process in ranks[1:] for line in process.stderr]
             self.assertEqual(codes, [-9 if rank == killed else 75 for rank in range(3)], lines)
             named = [when for when, line in lines if re.search(rf"rank 0: .*; rank {killed} did not arrive", line)]
             print(f"kill {number}: rank {killed} is named after {named[0] if named else None} s")
