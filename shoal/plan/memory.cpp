@@ -1,7 +1,6 @@
 #include "shoal/plan/memory.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "shoal/plan/counts.h"
@@ -11,9 +10,26 @@ namespace {
 
 using blueprint::UnitActivations;
 
-// The memory beside the state, and its peak.
+// What the rank holds all the time.
+Memory state_of(const RankPlan& plan) {
+  const StateBytes bytes = state_bytes(plan.config);
+  Memory memory;
+  for (const StagePlan& stage : plan.stages) {
+    for (const GroupPlan& group : stage.groups) {
+      memory.weights += (group.policy.keep_weights ? group.whole : group.shard) * bytes.weights;
+      memory.gradients += group.shard * bytes.gradients;
+      memory.masters += group.shard * bytes.masters;
+      memory.optimizer += group.shard * bytes.optimizer;
+    }
+  }
+  return memory;
+}
+
+// The memory now, and its peak.
 class Tide {
  public:
+  explicit Tide(const Memory& state) : now_(state), highest_(state) {}
+
   void weights(int64_t bytes) { rise(now_.whole_weights, bytes); }
   void gradients(int64_t bytes) { rise(now_.whole_gradients, bytes); }
   void activations(int64_t bytes) { rise(now_.activations, bytes); }
@@ -39,7 +55,7 @@ class Tide {
 // Follows a program's memory through its operations.
 class Walk {
  public:
-  explicit Walk(const RankPlan& plan) : plan_(plan) {}
+  explicit Walk(const RankPlan& plan) : plan_(plan), tide_(state_of(plan)) {}
 
   void step(const Operation& operation) {
     const int64_t sent = plan_.activation_bytes(operation.micro_batch);
@@ -128,36 +144,16 @@ class Walk {
   Tide tide_;
 };
 
-// What the rank holds all the time.
-Memory state_of(const RankPlan& plan) {
-  const StateBytes bytes = state_bytes(plan.config);
-  Memory memory;
-  for (const StagePlan& stage : plan.stages) {
-    for (const GroupPlan& group : stage.groups) {
-      memory.weights += (group.policy.keep_weights ? group.whole : group.shard) * bytes.weights;
-      memory.gradients += group.shard * bytes.gradients;
-      memory.masters += group.shard * bytes.masters;
-      memory.optimizer += group.shard * bytes.optimizer;
-    }
-  }
-  return memory;
-}
-
 }  // namespace
 
 std::vector<Memory> memory_timeline(const RankPlan& plan, const Program& program) {
-  const Memory state = state_of(plan);
   std::vector<Memory> timeline;
   timeline.reserve(program.size());
   Walk walk(plan);
   for (const Operation& operation : program) {
     walk.step(operation);
-    Memory& here = timeline.emplace_back(walk.take_highest());
-    here.weights = state.weights;
-    here.gradients = state.gradients;
-    here.masters = state.masters;
-    here.optimizer = state.optimizer;
-    here.operation = timeline.size() - 1;
+    timeline.push_back(walk.take_highest());
+    timeline.back().operation = timeline.size() - 1;
   }
   return timeline;
 }
@@ -171,18 +167,6 @@ Memory memory_of(const RankPlan& plan, const Program& program) {
 Memory memory_of_step(const config::RunConfig& config, const Mesh& mesh, int rank) {
   const RankPlan plan = plan_of(config, mesh, rank);
   return memory_of(plan, training_program(plan));
-}
-
-FullestRank fullest_rank(const config::RunConfig& config, const Mesh& mesh) {
-  std::optional<FullestRank> fullest;
-  for (const int rank : mesh.peers(0, {Axis::kPp, Axis::kTp})) {
-    RankPlan plan = plan_of(config, mesh, rank);
-    Program program = training_program(plan);
-    const Memory memory = memory_of(plan, program);
-    if (!fullest || memory.peak() > fullest->memory.peak())
-      fullest = FullestRank{std::move(plan), std::move(program), memory};
-  }
-  return std::move(*fullest);
 }
 
 }  // namespace shoal::plan

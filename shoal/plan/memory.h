@@ -51,15 +51,4 @@ Memory memory_of(const RankPlan& plan, const Program& program);
 // model.vocab_size is set.
 Memory memory_of_step(const config::RunConfig& config, const Mesh& mesh, int rank);
 
-// The rank of a layout with the highest peak.
-struct FullestRank {
-  RankPlan plan;
-  Program program;
-  Memory memory;
-};
-
-// Ranks that differ only along axes of data hold as much as each other, shards being padded, so that
-// one rank of each stage and tensor place is asked.
-FullestRank fullest_rank(const config::RunConfig& config, const Mesh& mesh);
-
 }  // namespace shoal::plan

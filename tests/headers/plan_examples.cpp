@@ -9,6 +9,7 @@
 #include "shoal/plan/composition.h"
 #include "shoal/plan/cost.h"
 #include "shoal/plan/counts.h"
+#include "shoal/plan/fullest_rank.h"
 #include "shoal/plan/gpu_allowance.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/memory.h"
@@ -58,6 +59,12 @@ void counts(const config::RunConfig& config) {
   const ModelCounts counts = counts_of(config.model);
   counts.parameters(), counts.training_operations();
   rule_of_thumb(config.model, /*batch=*/256).parameters;
+}
+
+// shoal/plan/fullest_rank.h
+void fullest_rank_of(const config::RunConfig& config) {
+  const FullestRank fullest = fullest_rank(config, mesh_of(config.parallel, 16'384));
+  fullest.plan.rank, fullest.memory.peak();
 }
 
 // shoal/plan/gpu_allowance.h
