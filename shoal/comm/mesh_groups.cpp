@@ -1,8 +1,7 @@
 #include "shoal/comm/mesh_groups.h"
 
-#include <algorithm>
-
 #include "shoal/core/error.h"
+#include "shoal/plan/distinct_groups.h"
 
 namespace shoal::comm {
 
@@ -10,11 +9,7 @@ MeshGroups::MeshGroups(World& world, const plan::Mesh& mesh, const std::vector<p
     : mesh_(mesh) {
   SHOAL_CHECK(mesh.num_ranks() == world.size(), "a mesh of {} ranks in a world of {}",
               mesh.num_ranks(), world.size());
-  for (const plan::AxisSet set : axes) {
-    const plan::AxisSet crowded = mesh.crowded(set);
-    const bool there = std::any_of(groups_.begin(), groups_.end(),
-                                   [&](const auto& made) { return made.first == crowded; });
-    if (there) continue;
+  for (const plan::AxisSet crowded : plan::distinct_groups(mesh, axes)) {
     const std::vector<int> peers = mesh.peers(world.rank(), crowded);
     groups_.emplace_back(crowded, world.group(peers.size() == 1 ? "alone" : crowded.name(), peers));
   }

@@ -35,8 +35,7 @@ class StoreRollCall final : public RollCall {
     ++waiting_;
     try {
       for (const auto& [group, begun] : enrolled_)
-        store_->set(key(group, group.ranks[static_cast<size_t>(group.rank)]),
-                    std::to_string(begun->load()), kMoment);
+        store_->set(own_key(group), std::to_string(begun->load()), kMoment);
     } catch (const PeerLost&) {  // missing() will say that the store is gone
     }
   }
@@ -45,8 +44,7 @@ class StoreRollCall final : public RollCall {
     const std::lock_guard lock(mutex_);
     if (--waiting_ > 0) return;
     try {
-      for (const auto& [group, begun] : enrolled_)
-        store_->remove(key(group, group.ranks[static_cast<size_t>(group.rank)]));
+      for (const auto& [group, begun] : enrolled_) store_->remove(own_key(group));
     } catch (const PeerLost&) {
     }
   }
@@ -67,6 +65,16 @@ class StoreRollCall final : public RollCall {
     return format("late/{}/{}/{}/{}", group.name, group.before, group.ranks.front(), rank);
   }
 
+  static std::string own_key(const GroupSpec& group) {
+    return key(group, group.ranks[static_cast<size_t>(group.rank)]);
+  }
+
+  static std::vector<std::string> keys_of(const GroupSpec& group) {
+    std::vector<std::string> keys;
+    for (const int rank : group.ranks) keys.push_back(key(group, rank));
+    return keys;
+  }
+
   std::string ask(const GroupSpec& group, const Call& call) {
     try {
       std::vector<int> missing;
@@ -81,10 +89,8 @@ class StoreRollCall final : public RollCall {
 
   // Returns the number of ranks that have not signed; the first few are listed.
   int64_t wait_for_signatures(const GroupSpec& group, std::vector<int>& missing) {
-    std::vector<std::string> keys;
-    for (const int rank : group.ranks) keys.push_back(key(group, rank));
     try {
-      store_->wait(keys, kForOthers, kMoment);
+      store_->wait(keys_of(group), kForOthers, kMoment);
       return 0;
     } catch (const cluster::StoreTimeout& timeout) {
       for (const std::string& text : timeout.missing())
@@ -95,10 +101,8 @@ class StoreRollCall final : public RollCall {
 
   // Lists the ranks that have not begun the call, when all have signed; returns their number.
   int64_t list_those_behind(const GroupSpec& group, const Call& call, std::vector<int>& behind) {
-    std::vector<std::string> keys;
-    for (const int rank : group.ranks) keys.push_back(key(group, rank));
-    const std::vector<std::string> begun = store_->get(keys, kMoment);
-    for (size_t i = 0; i < keys.size(); ++i) {
+    const std::vector<std::string> begun = store_->get(keys_of(group), kMoment);
+    for (size_t i = 0; i < begun.size(); ++i) {
       if (std::stoull(begun[i]) <= call.sequence) behind.push_back(group.ranks[i]);
     }
     return static_cast<int64_t>(behind.size());

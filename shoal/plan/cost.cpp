@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "shoal/blueprint/products.h"
 #include "shoal/plan/counts.h"
 
 namespace shoal::plan {
@@ -27,9 +26,9 @@ double Costs::of_bytes(double bytes) const {
   return bytes / (cluster_.device.memory_gb_per_s * 1e9 * cluster_.device.memory_share);
 }
 
-double Costs::of_product(int64_t rows, int64_t in, int64_t out) const {
-  const double operations =
-      2.0 * static_cast<double>(rows) * static_cast<double>(in) * static_cast<double>(out);
+double Costs::of_product(const blueprint::Product& product, int64_t rows) const {
+  const auto& [name, in, out] = product;
+  const double operations = product.operations(rows);
   const double half = cluster_.device.products_half_gflop * 1e9;
   const double share = cluster_.device.products_share * operations / (operations + half);
   const auto elements = static_cast<double>(rows * in + rows * out + in * out);
@@ -48,7 +47,7 @@ ComputeSeconds Costs::of_unit(const Operation& operation) const {
   const double passes = head ? (backward ? 0 : 3) : (backward ? 2 : 1);
   ComputeSeconds seconds;
   for (const blueprint::Product& product : blueprint::products_of(unit, model, plan_.tensor_place))
-    seconds.products += passes * of_product(rows, product.in, product.out);
+    seconds.products += passes * of_product(product, rows);
 
   const auto kept = [&](config::Recompute recompute) {
     return moved(blueprint::activations_of(unit.kind, model, shape, plan_.bytes, recompute));

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "shoal/blueprint/products.h"
 #include "shoal/config/cluster_config.h"
 #include "shoal/plan/nodes.h"
 #include "shoal/plan/program.h"
@@ -44,7 +45,7 @@ class Costs {
 
  private:
   [[nodiscard]] ComputeSeconds of_unit(const Operation& operation) const;
-  [[nodiscard]] double of_product(int64_t rows, int64_t in, int64_t out) const;
+  [[nodiscard]] double of_product(const blueprint::Product& product, int64_t rows) const;
   [[nodiscard]] double of_bytes(double bytes) const;
   [[nodiscard]] int nodes_of(AxisSet axes) const;
   [[nodiscard]] int64_t update_bytes(const GroupPlan& group) const;

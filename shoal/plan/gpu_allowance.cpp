@@ -1,6 +1,8 @@
 #include "shoal/plan/gpu_allowance.h"
 
-#include <algorithm>
+#include <vector>
+
+#include "shoal/plan/distinct_groups.h"
 
 namespace shoal::plan {
 namespace {
@@ -17,14 +19,11 @@ constexpr int64_t kLarger = 688 * kMega;
 // is 1.052 (SimuMax v1.2, docs/b200).
 constexpr double kReserved = 1.093;
 
+// A rank alone needs no communicator.
 std::vector<AxisSet> axes_of_communicators(const RankPlan& plan) {
-  std::vector<AxisSet> made;
-  for (const AxisSet axes : group_axes(plan.config)) {
-    const AxisSet crowded = plan.mesh.crowded(axes);
-    const bool there = std::find(made.begin(), made.end(), crowded) != made.end();
-    if (!there && plan.ranks(crowded) > 1) made.push_back(crowded);
-  }
-  return made;
+  std::vector<AxisSet> axes = distinct_groups(plan.mesh, group_axes(plan.config));
+  std::erase(axes, AxisSet());
+  return axes;
 }
 
 }  // namespace

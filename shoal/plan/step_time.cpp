@@ -63,9 +63,9 @@ struct Stage {
   std::map<std::pair<OpKind, int>, double> entered;  // meetings of stages, by round
 };
 
-class Run {
+class StepRun {
  public:
-  Run(const config::RunConfig& config, const Mesh& mesh, const config::ClusterConfig& cluster) {
+  StepRun(const config::RunConfig& config, const Mesh& mesh, const config::ClusterConfig& cluster) {
     for (const int rank : mesh.peers(0, Axis::kPp))
       stages_.push_back(std::make_unique<Stage>(plan_of(config, mesh, rank), cluster));
   }
@@ -161,29 +161,31 @@ class Run {
     if (computes(operation.kind)) communicate(stage, operation, Spent::kTensor);
   }
 
-  static double seconds_of_calls(const Stage& stage, const Operation& operation) {
+  static double seconds_of(const Stage& stage, const std::vector<OperationCall>& calls) {
     double seconds = 0;
-    for (const OperationCall& call : calls_of(stage.plan, operation)) {
+    for (const OperationCall& call : calls) {
       if (call.exchange != Exchange::kReceive) seconds += stage.costs.of(call);
     }
     return seconds;
   }
 
   static void communicate(Stage& stage, const Operation& operation, Spent what) {
-    stage.spend(what, seconds_of_calls(stage, operation));
+    stage.spend(what, seconds_of(stage, calls_of(stage.plan, operation)));
   }
 
   // Begins when the operation is reached and the group's stream is free.
-  static double end_on_stream(Stage& stage, const Operation& operation, const std::string& stream) {
+  static double end_on_stream(Stage& stage,
+                              const std::vector<OperationCall>& calls,
+                              const std::string& stream) {
     double& free_from = stage.free_from[stream];
-    free_from = std::max(free_from, stage.now) + seconds_of_calls(stage, operation);
+    free_from = std::max(free_from, stage.now) + seconds_of(stage, calls);
     return free_from;
   }
 
   static void start(Stage& stage, const Operation& operation) {
     const std::vector<OperationCall> calls = calls_of(stage.plan, operation);
     const std::string stream = stage.plan.mesh.crowded(calls.front().axes).name();
-    stage.ends[started(operation.kind, operation)] = end_on_stream(stage, operation, stream);
+    stage.ends[started(operation.kind, operation)] = end_on_stream(stage, calls, stream);
   }
 
   static void await(Stage& stage, const Started& what, Spent spent) {
@@ -195,7 +197,7 @@ class Run {
 
   static void send(Stage& stage, const Operation& operation, Channel& to) {
     const std::string stream = operation.pass == Op::kForward ? "down" : "up";
-    to.arrivals.push_back(end_on_stream(stage, operation, stream));
+    to.arrivals.push_back(end_on_stream(stage, calls_of(stage.plan, operation), stream));
   }
 
   static bool receive(Stage& stage, const Operation& operation, const Channel& from) {
@@ -257,7 +259,7 @@ const RankTime& StepTime::busiest() const {
 StepTime step_time(const config::RunConfig& config,
                    const Mesh& mesh,
                    const config::ClusterConfig& cluster) {
-  return Run(config, mesh, cluster).finish();
+  return StepRun(config, mesh, cluster).finish();
 }
 
 double mfu(const config::RunConfig& config,

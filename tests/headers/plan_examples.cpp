@@ -9,6 +9,7 @@
 #include "shoal/plan/composition.h"
 #include "shoal/plan/cost.h"
 #include "shoal/plan/counts.h"
+#include "shoal/plan/distinct_groups.h"
 #include "shoal/plan/fullest_rank.h"
 #include "shoal/plan/gpu_allowance.h"
 #include "shoal/plan/layout.h"
@@ -59,6 +60,11 @@ void counts(const config::RunConfig& config) {
   const ModelCounts counts = counts_of(config.model);
   counts.parameters(), counts.training_operations();
   rule_of_thumb(config.model, /*batch=*/256).parameters;
+}
+
+// shoal/plan/distinct_groups.h
+void distinct_groups_of(const config::RunConfig& config, const Mesh& mesh, int rank) {
+  for (const AxisSet axes : distinct_groups(mesh, group_axes(config))) mesh.peers(rank, axes);
 }
 
 // shoal/plan/fullest_rank.h
