@@ -152,6 +152,7 @@ void add_step(Report& report,
            in_units(tokens / time.seconds / ranks, ""));
   const double share = plan::mfu(config, ranks, cluster, time.seconds);
   step.add("mfu", share, format("{:.1f} %", 100 * share));
+  step.add("launches", time.busiest().launches);
   Report::Section& spent = report.section("spent");
   const plan::RankTime& busiest = time.busiest();
   for (int i = 0; i < plan::kNumSpent; ++i) {

@@ -23,6 +23,8 @@ struct DeviceSpec {
   double products_half_gflop = 1;
   double attention_share = 0.5;
   double memory_share = 0.8;
+  double launch_us = 5;
+  bool queued = true;
   bool flash_attention = true;
 
   // Returns the dense peak, in operations per second.
@@ -47,6 +49,11 @@ struct DeviceSpec {
           between(1e-3, 1.0));
     visit("memory_share", self.memory_share,
           "share of the bandwidth that functions beside products reach", between(1e-3, 1.0));
+    visit("launch_us", self.launch_us, "microseconds in which a host launches a function",
+          between(0.0, kLarge));
+    visit("queued", self.queued,
+          "launched functions wait in a queue, so that the host runs ahead of its device; false on "
+          "CPUs");
     visit("flash_attention", self.flash_attention,
           "attention leaves out what is masked, and writes no matrix of weights");
   }
@@ -56,6 +63,7 @@ struct DeviceSpec {
 struct LinkSpec {
   double gb_per_s = 25;
   double latency_us = 10;
+  double device_share = 0;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -63,6 +71,9 @@ struct LinkSpec {
           "10^9 bytes per second that a device sends in large collectives", between(1e-6, 1e9));
     visit("latency_us", self.latency_us, "microseconds of a step of a collective",
           between(0.0, 1e9));
+    visit("device_share", self.device_share,
+          "share of the device that communication takes from what is computed beside it",
+          between(0.0, 0.9));
   }
 };
 

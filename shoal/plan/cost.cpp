@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "shoal/blueprint/launches.h"
 #include "shoal/plan/counts.h"
 
 namespace shoal::plan {
@@ -70,6 +71,8 @@ ComputeSeconds Costs::of_unit(const Operation& operation) const {
     }
   }
   seconds.memory = of_bytes(bytes);
+  const auto pass = backward ? blueprint::Pass::kBackward : blueprint::Pass::kForward;
+  seconds.launches = launches_of(unit.kind, model, pass, plan_.config.train.recompute);
   return seconds;
 }
 
@@ -99,7 +102,7 @@ ComputeSeconds Costs::compute(const Operation& operation) const {
       double bytes = 0;
       for (const StagePlan& stage : plan_.stages)
         for (const GroupPlan& group : stage.groups) bytes += shard_bytes(group);
-      return {.memory = of_bytes(bytes)};
+      return {.memory = of_bytes(bytes), .launches = blueprint::kOptimizerLaunches};
     }
     default:
       return {};
@@ -114,9 +117,9 @@ int Costs::nodes_of(AxisSet axes) const {
   return spans_.back().second;
 }
 
-double Costs::of(const OperationCall& call) const {
+CallSeconds Costs::of(const OperationCall& call) const {
   const int ranks = plan_.ranks(call.axes);
-  if (ranks == 1 || call.bytes == 0) return 0;
+  if (ranks == 1 || call.bytes == 0) return {};
   const int nodes = nodes_of(call.axes);
   const config::LinkSpec& link = nodes == 1 ? cluster_.node : cluster_.network;
   const bool transfer = call.exchange == Exchange::kSend || call.exchange == Exchange::kReceive;
@@ -124,11 +127,14 @@ double Costs::of(const OperationCall& call) const {
   const double beside = transfer || nodes == 1 ? 1 : std::max(1.0, 1.0 * ranks / nodes);
   const double bandwidth = std::min(link.gb_per_s * beside, cluster_.node.gb_per_s) * 1e9;
   const auto bytes = static_cast<double>(call.bytes);
-  if (transfer) return link.latency_us * 1e-6 + bytes / bandwidth;
   const double rounds = call.exchange == Exchange::kAllReduce ? 2 : 1;
   // Short messages go through trees.
   const double steps = std::min<double>(ranks - 1, 2 * std::ceil(std::log2(ranks)));
-  return rounds * (steps * link.latency_us * 1e-6 + bytes * (ranks - 1) / ranks / bandwidth);
+  const double seconds =
+      transfer
+          ? link.latency_us * 1e-6 + bytes / bandwidth
+          : rounds * (steps * link.latency_us * 1e-6 + bytes * (ranks - 1) / ranks / bandwidth);
+  return {.seconds = seconds, .link = nodes == 1 ? Link::kNode : Link::kNetwork};
 }
 
 }  // namespace shoal::plan

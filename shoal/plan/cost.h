@@ -1,8 +1,8 @@
 // cost.h -- the seconds that operations of a program take on a device of a cluster.
 //
 //   const Costs costs(cluster, plan);
-//   costs.compute(operation).total()        // of a forward pass, without its communication
-//   costs.of(call)                          // of one collective or transfer
+//   costs.compute(operation).device()       // of a forward pass, without its communication
+//   costs.of(call).seconds                  // of one collective or transfer
 //
 // Products take as long as their operations, at a share of the peak that grows with their size, or
 // as their bytes, whichever is longer. All else in a unit moves bytes: each tensor that a forward
@@ -28,8 +28,16 @@ struct ComputeSeconds {
   double products = 0;
   double attention = 0;
   double memory = 0;
+  int launches = 0;  // of functions, by the host
 
-  [[nodiscard]] double total() const { return products + attention + memory; }
+  [[nodiscard]] double device() const { return products + attention + memory; }
+};
+
+enum class Link : bool { kNode, kNetwork };
+
+struct CallSeconds {
+  double seconds = 0;
+  Link link = Link::kNode;
 };
 
 class Costs {
@@ -40,8 +48,8 @@ class Costs {
   // Returns the seconds of an operation's own work; 0 for those that only communicate.
   [[nodiscard]] ComputeSeconds compute(const Operation& operation) const;
 
-  // Returns the seconds of a call, once all its ranks are there.
-  [[nodiscard]] double of(const OperationCall& call) const;
+  // Returns the seconds of a call, once all its ranks are there and nothing else uses its link.
+  [[nodiscard]] CallSeconds of(const OperationCall& call) const;
 
  private:
   [[nodiscard]] ComputeSeconds of_unit(const Operation& operation) const;

@@ -34,7 +34,10 @@ constexpr int kRounds = 2;
 
 struct Stage {
   Stage(RankPlan made, const config::ClusterConfig& cluster)
-      : plan(std::move(made)), program(training_program(plan)), costs(cluster, plan) {}
+      : plan(std::move(made)),
+        program(training_program(plan)),
+        costs(cluster, plan),
+        clock(cluster) {}
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
 
@@ -42,24 +45,14 @@ struct Stage {
   [[nodiscard]] const Operation& operation() const { return program[next % program.size()]; }
   [[nodiscard]] bool is_done() const { return round() == kRounds; }
 
-  void spend(Spent what, double seconds) {
-    now += seconds;
-    if (round() > 0) time.spent[static_cast<size_t>(what)] += seconds;
-  }
-  void wait_until(double when, Spent what) {
-    if (when > now) spend(what, when - now);
-  }
-
   RankPlan plan;
   Program program;
   Costs costs;
   size_t next = 0;  // operation, counted over all rounds
-  double now = 0;
-  double began = 0;  // of the round that is measured
-  RankTime time;
+  RankClock clock;
+  double began = 0;                                  // of the round that is measured
   std::map<Started, double> ends;                    // of what runs beside the computation
   std::map<Started, size_t> places;                  // of started receives in their channels
-  std::map<std::string, double> free_from;           // of each group's stream
   std::map<std::pair<OpKind, int>, double> entered;  // meetings of stages, by round
 };
 
@@ -77,7 +70,7 @@ class StepRun {
         Stage& stage = *stages_[i];
         while (!stage.is_done() && step(static_cast<int>(i))) {
           ++stage.next;
-          if (stage.next == stage.program.size()) stage.began = stage.now;
+          if (stage.next == stage.program.size()) begin_step(stage);
           moves = true;
         }
       }
@@ -88,10 +81,9 @@ class StepRun {
     for (const auto& stage : stages_) {
       SHOAL_CHECK(stage->is_done(), "stage {} waits at operation {} for ever", result.stages.size(),
                   stage->next);
-      stage->time.seconds = stage->now - stage->began;
       began = std::max(began, stage->began);
-      ended = std::max(ended, stage->now);
-      result.stages.push_back(stage->time);
+      ended = std::max(ended, stage->clock.now());
+      result.stages.push_back(stage->clock.step());
     }
     result.seconds = ended - began;
     return result;
@@ -153,51 +145,48 @@ class StepRun {
     return true;
   }
 
+  static void begin_step(Stage& stage) {
+    stage.began = stage.clock.now();
+    stage.clock.begin_step();
+  }
+
   static void compute(Stage& stage, const Operation& operation) {
-    const ComputeSeconds seconds = stage.costs.compute(operation);
-    stage.spend(Spent::kProducts, seconds.products);
-    stage.spend(Spent::kAttention, seconds.attention);
-    stage.spend(Spent::kMemory, seconds.memory);
+    stage.clock.compute(stage.costs.compute(operation));
     if (computes(operation.kind)) communicate(stage, operation, Spent::kTensor);
   }
 
-  static double seconds_of(const Stage& stage, const std::vector<OperationCall>& calls) {
-    double seconds = 0;
+  static std::vector<CallSeconds> seconds_of(const Stage& stage,
+                                             const std::vector<OperationCall>& calls) {
+    std::vector<CallSeconds> seconds;
     for (const OperationCall& call : calls) {
-      if (call.exchange != Exchange::kReceive) seconds += stage.costs.of(call);
+      const CallSeconds taken = stage.costs.of(call);
+      if (taken.seconds > 0 && call.exchange != Exchange::kReceive) seconds.push_back(taken);
     }
     return seconds;
   }
 
   static void communicate(Stage& stage, const Operation& operation, Spent what) {
-    stage.spend(what, seconds_of(stage, calls_of(stage.plan, operation)));
-  }
-
-  // Begins when the operation is reached and the group's stream is free.
-  static double end_on_stream(Stage& stage,
-                              const std::vector<OperationCall>& calls,
-                              const std::string& stream) {
-    double& free_from = stage.free_from[stream];
-    free_from = std::max(free_from, stage.now) + seconds_of(stage, calls);
-    return free_from;
+    stage.clock.call(seconds_of(stage, calls_of(stage.plan, operation)), what);
   }
 
   static void start(Stage& stage, const Operation& operation) {
     const std::vector<OperationCall> calls = calls_of(stage.plan, operation);
-    const std::string stream = stage.plan.mesh.crowded(calls.front().axes).name();
-    stage.ends[started(operation.kind, operation)] = end_on_stream(stage, calls, stream);
+    const StreamId stream{.axes = stage.plan.mesh.crowded(calls.front().axes)};
+    stage.ends[started(operation.kind, operation)] =
+        stage.clock.start(stream, seconds_of(stage, calls));
   }
 
   static void await(Stage& stage, const Started& what, Spent spent) {
     const auto found = stage.ends.find(what);
     if (found == stage.ends.end()) return;  // in the first round: the step before started it
-    stage.wait_until(found->second, spent);
+    stage.clock.wait_until(found->second, spent);
     stage.ends.erase(found);
   }
 
   static void send(Stage& stage, const Operation& operation, Channel& to) {
-    const std::string stream = operation.pass == Op::kForward ? "down" : "up";
-    to.arrivals.push_back(end_on_stream(stage, calls_of(stage.plan, operation), stream));
+    const StreamId stream{.axes = Axis::kPp, .upwards = operation.pass == Op::kBackward};
+    to.arrivals.push_back(
+        stage.clock.start(stream, seconds_of(stage, calls_of(stage.plan, operation))));
   }
 
   static bool receive(Stage& stage, const Operation& operation, const Channel& from) {
@@ -205,7 +194,7 @@ class StepRun {
     SHOAL_CHECK(place != stage.places.end(), "nothing was started that operation {} awaits",
                 stage.next);
     if (place->second >= from.arrivals.size()) return false;
-    stage.wait_until(from.arrivals[place->second], Spent::kPipeline);
+    stage.clock.wait_until(from.arrivals[place->second], Spent::kPipeline);
     stage.places.erase(place);
     return true;
   }
@@ -213,7 +202,7 @@ class StepRun {
   // A call of several stages: it begins when the last of them is there.
   bool meet(Stage& stage, const Operation& operation, int members) {
     const std::pair meeting(operation.kind, stage.round());
-    stage.entered.emplace(meeting, stage.now);
+    stage.entered.emplace(meeting, stage.clock.now());
     int here = 0;
     double last = 0;
     for (const auto& other : stages_) {
@@ -223,9 +212,8 @@ class StepRun {
       last = std::max(last, found->second);
     }
     if (here < members) return false;
-    stage.wait_until(last, Spent::kPipeline);
-    if (operation.kind == OpKind::kNorm)
-      stage.spend(Spent::kMemory, stage.costs.compute(operation).memory);
+    stage.clock.wait_until(last, Spent::kPipeline);
+    if (operation.kind == OpKind::kNorm) stage.clock.compute(stage.costs.compute(operation));
     communicate(stage, operation, Spent::kOther);
     return true;
   }
@@ -237,18 +225,6 @@ class StepRun {
 };
 
 }  // namespace
-
-std::string_view spent_name(Spent spent) {
-  constexpr std::array<std::string_view, kNumSpent> kNames = {"products",
-                                                              "attention",
-                                                              "functions that move bytes",
-                                                              "calls of the tensor group",
-                                                              "waiting for weights",
-                                                              "waiting for gradients",
-                                                              "waiting for other stages",
-                                                              "loss and norm"};
-  return kNames[static_cast<size_t>(spent)];
-}
 
 const RankTime& StepTime::busiest() const {
   const auto busy = [](const RankTime& rank) { return rank.seconds - rank.by(Spent::kPipeline); };

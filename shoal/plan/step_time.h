@@ -9,39 +9,14 @@
 // awaits later runs beside it, one call after the other in each group.
 #pragma once
 
-#include <array>
-#include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "shoal/config/cluster_config.h"
 #include "shoal/config/run_config.h"
 #include "shoal/plan/mesh.h"
+#include "shoal/plan/rank_clock.h"
 
 namespace shoal::plan {
-
-// What a rank spends its time on.
-enum class Spent : uint8_t {
-  kProducts,
-  kAttention,
-  kMemory,     // functions that move bytes: norms, activations, the optimizer
-  kTensor,     // calls of the tensor-parallel group
-  kWeights,    // waiting for gathered weights
-  kGradients,  // waiting for reduced gradients
-  kPipeline,   // waiting for other stages
-  kOther,      // loss, norm and tied gradient
-};
-
-constexpr int kNumSpent = 8;
-
-std::string_view spent_name(Spent spent);  // "products", "waiting for the pipeline", ...
-
-struct RankTime {
-  double seconds = 0;
-  std::array<double, kNumSpent> spent{};  // their sum is `seconds`
-
-  [[nodiscard]] double by(Spent what) const { return spent[static_cast<size_t>(what)]; }
-};
 
 struct StepTime {
   double seconds = 0;            // until the last rank has updated its weights

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "shoal/blueprint/decoder.h"
+#include "shoal/blueprint/launches.h"
 #include "shoal/blueprint/layers.h"
 #include "shoal/blueprint/products.h"
 #include "shoal/blueprint/tensor_split.h"
@@ -31,6 +32,13 @@ void decoder(const struct config::ModelConfig& model) {
   const UnitRange all = UnitRange::all(config.model);
   for (const UnitBlueprint& unit : units_of(config.model, all, {.ranks = 8, .rank = 3}))
     unit.name, unit.layout.elements;
+}
+
+// shoal/blueprint/launches.h
+TEST(HeaderExamples, Launches) {
+  config::ModelConfig model;
+  EXPECT_EQ(launches_of(config::UnitKind::kBlock, model, Pass::kForward, config::Recompute::kNone),
+            10);
 }
 
 // shoal/blueprint/products.h

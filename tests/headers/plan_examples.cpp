@@ -19,6 +19,7 @@
 #include "shoal/plan/program.h"
 #include "shoal/plan/program_check.h"
 #include "shoal/plan/program_text.h"
+#include "shoal/plan/rank_clock.h"
 #include "shoal/plan/rank_plan.h"
 #include "shoal/plan/schedule.h"
 #include "shoal/plan/schedule_check.h"
@@ -45,8 +46,20 @@ void cost(const config::ClusterConfig& cluster,
           const Operation& operation,
           const OperationCall& call) {
   const Costs costs(cluster, plan);
-  costs.compute(operation).total();
-  costs.of(call);
+  costs.compute(operation).device();
+  costs.of(call).seconds;
+}
+
+// shoal/plan/rank_clock.h
+void rank_clock(const config::ClusterConfig& cluster,
+                const Costs& costs,
+                const Operation& operation,
+                StreamId stream,
+                const std::vector<CallSeconds>& calls) {
+  RankClock clock(cluster);
+  const double end = clock.start(stream, calls);
+  clock.compute(costs.compute(operation));
+  clock.wait_until(end, Spent::kWeights);
 }
 
 // shoal/plan/step_time.h

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What a step asks of a GPU, counted on a fake one: no synchronisation, no pageable copy and no allocation between log lines, few
-launches per block and micro-batch, and an optimizer whose launches do not grow with the number of units.
+launches per block and micro-batch, as many in a step as `shoal plan` counts, and an optimizer whose launches do not grow with the number of units.
 
     counts_test.py
 """
@@ -15,6 +15,7 @@ from fake_gpus import SHOAL, launched, on_gpus, run
 from training_runs import documents
 
 HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
 MODEL = ["model.width=48", "model.heads=6", "model.context=61", "train.batch=7", "train.precision=bf16", "train.eval_every=0",
          "train.log_every=1000000", "train.save_every=1000000"]
 FAMILIES = {
@@ -52,6 +53,14 @@ class Counts:
         words = [*MODEL, *FAMILIES[family], f"model.layers={layers}", f"train.steps={steps}", f"run.name={name}",
                  f"run.directory={self.scratch}/runs", f"data.sources=[{self.scratch}/tokens]", *sets]
         return self.of([*launched(ranks), "train", *(part for word in words for part in ("--set", word))], name, ranks)
+
+    def planned_launches(self, family, layers):
+        """Of one step."""
+        (self.scratch / "empty.yaml").write_text("{}\n")
+        words = [*MODEL, *FAMILIES[family], f"model.layers={layers}", "model.vocab_size=257"]
+        done = run([SHOAL, "plan", self.scratch / "empty.yaml", "--cluster", ROOT / "clusters" / "h100.yaml", "--json",
+                    *(part for word in words for part in ("--set", word))])
+        return json.loads(done.stdout)["step"]["launches"]
 
     def of_eager(self, family, layers, steps):
         return self.of(["/usr/bin/python3", HERE / "eager_models.py", family, layers, steps], f"eager-{family}-{layers}-{steps}")
@@ -96,6 +105,9 @@ def main():
             few, many = (counts.of_training(family, 3, steps) for steps in (FEW, MANY))
             expect_nothing_of(family, few, many)
             ours = sum(per_step(few, many, lambda run_of: launches_in(run_of, rf"{way} blocks\.1 .*")) for way in ("forward", "backward"))
+            made = per_step(few, many, lambda run_of: launches_in(run_of, r"(forward|backward|update) .*|norm"))
+            planned = counts.planned_launches(family, 3)
+            expect(planned == made, f"{family}: {made:g} launches per step, planned {planned}")
             # Blocks of an eager model: what two more layers add, without what each run does once.
             eager = [[counter(counts.of_eager(family, layers, steps), "launches") for steps in (4, 8)] for layers in (2, 4)]
             theirs = ((eager[1][1] - eager[1][0]) - (eager[0][1] - eager[0][0])) / (4 * 2)
