@@ -19,6 +19,7 @@
 #include "shoal/plan/step_time.h"
 
 #include "app/arguments.h"
+#include "app/cmd_plan_validate.h"
 #include "app/report.h"
 
 namespace shoal::app {
@@ -222,6 +223,19 @@ int run_overview(const std::vector<std::string>& arguments) {
   return 0;
 }
 
+void add_validate(Arguments& command, ValidateWords& words) {
+  Arguments validate =
+      command.subcommand("validate", "predictions beside measurements that others published",
+                         [&words] { print_validation(words); });
+  validate.option("directory", words.directory, "tables of measurements; `published` without this",
+                  {.shown = "DIRECTORY"});
+  validate.option("--cluster", words.clusters,
+                  "compare step times of this device as well, such as clusters/a100_80g.yaml",
+                  {.shown = "FILE"});
+  validate.flag("--rows", words.rows, "print every row");
+  validate.flag("--json", words.json, "as JSON, in seconds and bytes");
+}
+
 }  // namespace
 
 int run_plan(const std::vector<std::string>& arguments) {
@@ -252,6 +266,8 @@ int run_plan(const std::vector<std::string>& arguments) {
       "prove the programs of all ranks: no deadlock, no sum that is missing or taken twice",
       [&words] { print_proof(words); });
   add_words(check, words);
+  ValidateWords validate;
+  add_validate(command, validate);
   command.parse(arguments);
   return 0;
 }

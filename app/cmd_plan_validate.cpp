@@ -1,0 +1,129 @@
+#include "app/cmd_plan_validate.h"
+
+#include <cmath>
+#include <iostream>
+#include <map>
+
+#include "shoal/config/cluster_config.h"
+#include "shoal/core/format.h"
+#include "shoal/core/quantities.h"
+#include "shoal/score/groups.h"
+
+#include "app/report.h"
+
+namespace shoal::app {
+namespace {
+
+using score::Compared;
+using score::Group;
+using score::PublishedRow;
+using score::PublishedRows;
+using score::Score;
+
+struct Scored {
+  Group group;
+  Score score;
+};
+
+std::vector<Scored> scores_of(const ValidateWords& words, const std::vector<PublishedRow>& rows) {
+  std::vector<Group> groups;
+  for (const std::string& file : words.clusters)
+    for (Group& group : score::time_groups(config::load_cluster(file)))
+      groups.push_back(std::move(group));
+  std::vector<Scored> scores;
+  for (Group& group : groups) {
+    Score score = score_of(group, rows);
+    if (!score.rows.empty()) scores.push_back({std::move(group), std::move(score)});
+  }
+  return scores;
+}
+
+std::string error_shown(double share) { return format("{:+.2f} %", 100 * share); }
+std::string mean_shown(double share) { return format("{:.2f} %", 100 * share); }
+
+std::string value_shown(const PublishedRow& row, double value) {
+  return is_memory(row.metric) ? format("{:.4f} GiB", value / (1024.0 * 1024 * 1024))
+                               : format("{:.4g} s", value);
+}
+
+void print_rows(const Scored& scored) {
+  for (const Compared& compared : scored.score.rows)
+    std::cout << format(
+        "  {:<14} {:<21} measured {:>14}  predicted {:>14}  {:>10}\n", compared.row->id,
+        score::metric_name(compared.row->metric), value_shown(*compared.row, compared.row->value),
+        value_shown(*compared.row, compared.predicted), error_shown(compared.error()));
+}
+
+// Reasons with how many rows they keep out, and whose these are.
+std::map<std::string, int> reasons_of(const PublishedRows& published) {
+  std::map<std::string, int> reasons;
+  for (const score::UncoveredRow& row : published.uncovered)
+    ++reasons[format("{}: {}", row.id.substr(0, row.id.rfind('-')), row.reason)];
+  return reasons;
+}
+
+void print_table(const ValidateWords& words,
+                 const std::vector<Scored>& scores,
+                 const PublishedRows& published) {
+  constexpr const char* kLine = "{:<34} {:>5} {:>10} {:>10}  {:<12} {:<6} {}\n";
+  std::cout << format(kLine, "group", "rows", "mean", "worst", "of", "kind", "to beat");
+  for (const Scored& scored : scores) {
+    const Compared& worst = *scored.score.worst();
+    std::cout << format(
+        kLine, scored.group.name, scored.score.rows.size(), mean_shown(scored.score.mean()),
+        error_shown(worst.error()), worst.row->id, scored.group.fitted ? "fit" : "test",
+        scored.group.to_beat
+            ? format("{}: {}", scored.group.held_by, mean_shown(*scored.group.to_beat))
+            : "");
+    if (words.rows) print_rows(scored);
+  }
+  std::cout << format("\n{} rows of {} are not covered:\n", published.uncovered.size(),
+                      published.uncovered.size() + published.rows.size());
+  for (const auto& [reason, count] : reasons_of(published))
+    std::cout << format("  {:>4}  {}\n", count, reason);
+}
+
+Report json_report(const ValidateWords& words,
+                   const std::vector<Scored>& scores,
+                   const PublishedRows& published) {
+  Report report;
+  Report::Section& groups = report.section("groups");
+  Report::Section& rows = report.section("rows");
+  for (const Scored& scored : scores) {
+    const Compared& worst = *scored.score.worst();
+    Report::Named facts = {{"rows", static_cast<int64_t>(scored.score.rows.size())},
+                           {"mean_error", scored.score.mean()},
+                           {"worst_error", worst.error()},
+                           {"worst_row", worst.row->id},
+                           {"fitted", scored.group.fitted}};
+    if (scored.group.to_beat) {
+      facts.emplace_back("to_beat", *scored.group.to_beat);
+      facts.emplace_back("held_by", scored.group.held_by);
+    }
+    groups.add(scored.group.name, facts);
+    if (!words.rows) continue;
+    for (const Compared& compared : scored.score.rows)
+      rows.add(compared.row->id,
+               Report::Named{{"group", scored.group.name},
+                             {"metric", std::string(score::metric_name(compared.row->metric))},
+                             {"measured", compared.row->value},
+                             {"predicted", compared.predicted}});
+  }
+  Report::Section& uncovered = report.section("uncovered");
+  for (const auto& [reason, count] : reasons_of(published)) uncovered.add(reason, count);
+  return report;
+}
+
+}  // namespace
+
+void print_validation(const ValidateWords& words) {
+  const PublishedRows published = score::read_all_published(words.directory);
+  const std::vector<Scored> scores = scores_of(words, published.rows);
+  if (words.json) {
+    std::cout << json_report(words, scores, published).json();
+  } else {
+    print_table(words, scores, published);
+  }
+}
+
+}  // namespace shoal::app

@@ -1,0 +1,18 @@
+// cmd_plan_validate.h -- `shoal plan validate`: predictions beside published measurements.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace shoal::app {
+
+struct ValidateWords {
+  std::string directory = "published";
+  std::vector<std::string> clusters{};
+  bool rows = false;
+  bool json = false;
+};
+
+void print_validation(const ValidateWords& words);
+
+}  // namespace shoal::app

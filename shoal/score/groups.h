@@ -1,0 +1,16 @@
+// groups.h -- the groups that `shoal plan validate` prints: which published rows are predicted by what, and
+// which figure is to be beaten.
+#pragma once
+
+#include <vector>
+
+#include "shoal/config/cluster_config.h"
+#include "shoal/score/validation.h"
+
+namespace shoal::score {
+
+// Returns groups of step times that were measured on the cluster's device. Devices are the same when
+// their names begin with the same word: "A100-80GB-SXM" and "A100".
+std::vector<Group> time_groups(const config::ClusterConfig& cluster);
+
+}  // namespace shoal::score
