@@ -16,9 +16,11 @@
 #include "shoal/plan/program.h"
 #include "shoal/plan/program_check.h"
 #include "shoal/plan/program_text.h"
+#include "shoal/plan/run_forecast.h"
 #include "shoal/plan/step_time.h"
 
 #include "app/arguments.h"
+#include "app/cmd_plan_search.h"
 #include "app/cmd_plan_validate.h"
 #include "app/report.h"
 
@@ -138,12 +140,21 @@ void print_counts(const PlanWords& words) {
   print(words, report);
 }
 
-void add_step(Report& report,
-              const config::RunConfig& config,
-              const plan::RankPlan& plan,
-              const config::ClusterConfig& cluster) {
-  const plan::StepTime time = plan::step_time(config, plan.mesh, cluster);
-  const int ranks = plan.mesh.num_ranks();
+void add_run(Report& report, const plan::RunForecast& run) {
+  Report::Section& section = report.section("run");
+  section.add("days", run.days, format("{:.1f}", run.days))
+      .add("device_hours", run.device_hours, in_units(run.device_hours, "h"));
+  if (run.cost) section.add("cost", *run.cost, in_units(*run.cost, ""));
+  if (run.faults == 0) return;
+  section.add("faults", run.faults, format("{:.0f}", run.faults))
+      .add("lost_share", run.lost_share, format("{:.1f} %", 100 * run.lost_share))
+      .add("save_every_steps", run.save_every_steps, format("{:.0f}", run.save_every_steps));
+}
+
+void add_step(Report& report, const plan::PlannedJob& job, const config::ClusterConfig& cluster) {
+  const plan::StepTime time = plan::step_time(job.stages(), cluster);
+  const config::RunConfig& config = job.config();
+  const int ranks = job.mesh().num_ranks();
   const auto tokens = static_cast<double>(config.train.batch * config.model.context);
   Report::Section& step = report.section("step");
   step.add("device", cluster.device.name)
@@ -154,6 +165,7 @@ void add_step(Report& report,
   const double share = plan::mfu(config, ranks, cluster, time.seconds);
   step.add("mfu", share, format("{:.1f} %", 100 * share));
   step.add("launches", time.busiest().launches);
+  add_run(report, plan::run_forecast(config, cluster, ranks, time.seconds));
   Report::Section& spent = report.section("spent");
   const plan::RankTime& busiest = time.busiest();
   for (int i = 0; i < plan::kNumSpent; ++i) {
@@ -165,8 +177,9 @@ void add_step(Report& report,
 
 void print_overview(const PlanWords& words) {
   const config::RunConfig config = checked_config(words);
-  const auto [plan, program, memory] =
-      plan::fullest_rank(config, plan::mesh_of(config.parallel, words.ranks));
+  const plan::PlannedJob job(config, plan::mesh_of(config.parallel, words.ranks));
+  const auto [rank, memory] = plan::fullest_rank(job);
+  const auto& [plan, program] = rank;
   const plan::GpuAllowance gpu = plan::gpu_allowance(plan, memory);
   Report report;
   report.section("layout")
@@ -189,7 +202,7 @@ void print_overview(const PlanWords& words) {
   add_bytes(beside, "communicators_bytes", gpu.communicators);
   add_bytes(beside, "allocator_bytes", gpu.allocator);
   add_bytes(beside, "total_bytes", memory.peak() + gpu.total());
-  if (words.cluster) add_step(report, config, plan, config::load_cluster(*words.cluster));
+  if (words.cluster) add_step(report, job, config::load_cluster(*words.cluster));
   print(words, report);
 }
 
@@ -223,6 +236,24 @@ int run_overview(const std::vector<std::string>& arguments) {
   return 0;
 }
 
+void add_search(Arguments& command, SearchWords& words) {
+  Arguments search = command.subcommand(
+      "search", "the fastest layouts of a job on a cluster, why, and a config with the best one",
+      [&words] { print_search(words); });
+  search.option("file", words.file, "the config", {.shown = "FILE", .required = true});
+  search.option("--set", words.sets, "change one key, after the file", {.shown = "KEY=VALUE"});
+  search.option("--cluster", words.cluster, "the machine, such as clusters/h100.yaml",
+                {.shown = "FILE", .required = true});
+  search.option("--gpus", words.gpus, "devices that the job gets",
+                {.shown = "N", .required = true, .range = {{1, kMaxRanks}}});
+  search.option("--layouts", words.layouts, "to print; 3 without this",
+                {.shown = "N", .range = {{1, 20}}});
+  search.option("--write", words.write_to, "write the config with the best layout there",
+                {.shown = "FILE"});
+  search.flag("--what-if", words.what_if, "search again with other networks, memory and batches");
+  search.flag("--json", words.json, "as JSON, in seconds and bytes");
+}
+
 void add_validate(Arguments& command, ValidateWords& words) {
   Arguments validate =
       command.subcommand("validate", "predictions beside measurements that others published",
@@ -246,6 +277,7 @@ int run_plan(const std::vector<std::string>& arguments) {
       "What the ranks of a layout will do, before any of them is started.\n\n"
       "  shoal plan configs/llama3_8b.yaml --ranks 8                          memory of the "
       "fullest rank\n"
+      "  shoal plan search configs/llama3_405b.yaml --gpus 16384 --cluster clusters/h100.yaml\n"
       "  shoal plan counts configs/llama3_405b.yaml\n"
       "  shoal plan program configs/llama3_8b.yaml --ranks 16 --rank 5\n"
       "  shoal plan check configs/gpt2_124m.yaml --set model.vocab_size=50257 --ranks 4 "
@@ -266,6 +298,8 @@ int run_plan(const std::vector<std::string>& arguments) {
       "prove the programs of all ranks: no deadlock, no sum that is missing or taken twice",
       [&words] { print_proof(words); });
   add_words(check, words);
+  SearchWords search;
+  add_search(command, search);
   ValidateWords validate;
   add_validate(command, validate);
   command.parse(arguments);

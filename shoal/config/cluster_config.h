@@ -77,11 +77,33 @@ struct LinkSpec {
   }
 };
 
+// What a run of weeks meets beside its steps.
+struct OperationSpec {
+  double price_per_device_hour = 0;
+  double device_mtbf_hours = 0;
+  double restart_seconds = 300;
+  double storage_gb_per_s = 100;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("price_per_device_hour", self.price_per_device_hour,
+          "in any currency; 0: no cost is told", between(0.0, 1e9));
+    visit("device_mtbf_hours", self.device_mtbf_hours,
+          "hours of one device between faults that end a job; 0: no faults are counted",
+          between(0.0, 1e12));
+    visit("restart_seconds", self.restart_seconds,
+          "from a fault to the next step, with the time to notice it", between(0.0, 1e9));
+    visit("storage_gb_per_s", self.storage_gb_per_s,
+          "10^9 bytes of checkpoints per second that all nodes together write", between(1e-6, 1e9));
+  }
+};
+
 struct ClusterConfig {
   DeviceSpec device;
   int devices_per_node = 8;
   LinkSpec node;
   LinkSpec network;
+  OperationSpec operation;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -89,6 +111,7 @@ struct ClusterConfig {
     visit("devices_per_node", self.devices_per_node, "devices of a node", between(1, 1 << 16));
     visit("node", self.node, "links between devices of a node");
     visit("network", self.network, "links between nodes");
+    visit("operation", self.operation, "prices, faults, storage");
   }
 };
 

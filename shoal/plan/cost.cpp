@@ -17,15 +17,48 @@ double moved(const UnitActivations& unit) {
 
 }  // namespace
 
-Costs::Costs(const config::ClusterConfig& cluster, const RankPlan& plan)
+double seconds_of_bytes(const config::DeviceSpec& device, double bytes) {
+  return bytes / (device.memory_gb_per_s * 1e9 * device.memory_share);
+}
+
+int64_t update_bytes_per_parameter(const config::RunConfig& config) {
+  const StateBytes state = state_bytes(config);
+  const int64_t weights = state.masters > 0 ? state.weights : 2 * state.weights;
+  return state.gradients + weights + 2 * state.masters + 2 * state.optimizer;
+}
+
+CallSeconds call_seconds(
+    const config::ClusterConfig& cluster, Exchange exchange, double bytes, int ranks, int nodes) {
+  const config::LinkSpec& link = nodes == 1 ? cluster.node : cluster.network;
+  const bool transfer = exchange == Exchange::kSend || exchange == Exchange::kReceive;
+  // Rings between nodes run over the links of all their members on a node.
+  const double beside = transfer || nodes == 1 ? 1 : std::max(1.0, 1.0 * ranks / nodes);
+  const double bandwidth = std::min(link.gb_per_s * beside, cluster.node.gb_per_s) * 1e9;
+  const double rounds = exchange == Exchange::kAllReduce ? 2 : 1;
+  // Short messages go through trees.
+  const double steps = std::min<double>(ranks - 1, 2 * std::ceil(std::log2(ranks)));
+  const double seconds =
+      transfer
+          ? link.latency_us * 1e-6 + bytes / bandwidth
+          : rounds * (steps * link.latency_us * 1e-6 + bytes * (ranks - 1) / ranks / bandwidth);
+  return {.seconds = seconds, .link = nodes == 1 ? Link::kNode : Link::kNetwork};
+}
+
+Costs::Costs(const config::ClusterConfig& cluster,
+             const RankPlan& plan,
+             std::shared_ptr<GroupSpans> spans)
     : cluster_(cluster),
       plan_(plan),
-      nodes_(Nodes::uniform(plan.mesh.num_ranks(), cluster.devices_per_node)),
+      spans_(std::move(spans)),
       peak_(cluster.device.peak(plan.config.train.precision)) {}
 
-double Costs::of_bytes(double bytes) const {
-  return bytes / (cluster_.device.memory_gb_per_s * 1e9 * cluster_.device.memory_share);
-}
+Costs::Costs(const config::ClusterConfig& cluster, const RankPlan& plan)
+    : Costs(cluster,
+            plan,
+            std::make_shared<GroupSpans>(
+                plan.mesh, Nodes::uniform(plan.mesh.num_ranks(), cluster.devices_per_node))) {}
+
+double Costs::of_bytes(double bytes) const { return seconds_of_bytes(cluster_.device, bytes); }
 
 double Costs::of_product(const blueprint::Product& product, int64_t rows) const {
   const auto& [name, in, out] = product;
@@ -76,12 +109,6 @@ ComputeSeconds Costs::of_unit(const Operation& operation) const {
   return seconds;
 }
 
-int64_t Costs::update_bytes(const GroupPlan& group) const {
-  const StateBytes state = state_bytes(plan_.config);
-  const int64_t weights = state.masters > 0 ? state.weights : 2 * state.weights;
-  return group.shard * (state.gradients + weights + 2 * state.masters + 2 * state.optimizer);
-}
-
 ComputeSeconds Costs::compute(const Operation& operation) const {
   if (computes(operation.kind)) {
     const auto key = std::tuple(operation.kind, unit_of(plan_, operation).kind,
@@ -95,7 +122,8 @@ ComputeSeconds Costs::compute(const Operation& operation) const {
   };
   switch (operation.kind) {
     case OpKind::kUpdate:
-      return {.memory = of_bytes(static_cast<double>(update_bytes(group_at(plan_, operation))))};
+      return {.memory = of_bytes(static_cast<double>(group_at(plan_, operation).shard *
+                                                     update_bytes_per_parameter(plan_.config)))};
     case OpKind::kAwaitReduce:
       return {.memory = operation.adds ? of_bytes(3 * shard_bytes(group_at(plan_, operation))) : 0};
     case OpKind::kNorm: {
@@ -109,32 +137,11 @@ ComputeSeconds Costs::compute(const Operation& operation) const {
   }
 }
 
-int Costs::nodes_of(AxisSet axes) const {
-  for (const auto& [known, nodes] : spans_) {
-    if (known == axes) return nodes;
-  }
-  spans_.emplace_back(axes, max_nodes_per_group(plan_.mesh, axes, nodes_));
-  return spans_.back().second;
-}
-
 CallSeconds Costs::of(const OperationCall& call) const {
   const int ranks = plan_.ranks(call.axes);
   if (ranks == 1 || call.bytes == 0) return {};
-  const int nodes = nodes_of(call.axes);
-  const config::LinkSpec& link = nodes == 1 ? cluster_.node : cluster_.network;
-  const bool transfer = call.exchange == Exchange::kSend || call.exchange == Exchange::kReceive;
-  // Rings between nodes run over the links of all their members on a node.
-  const double beside = transfer || nodes == 1 ? 1 : std::max(1.0, 1.0 * ranks / nodes);
-  const double bandwidth = std::min(link.gb_per_s * beside, cluster_.node.gb_per_s) * 1e9;
-  const auto bytes = static_cast<double>(call.bytes);
-  const double rounds = call.exchange == Exchange::kAllReduce ? 2 : 1;
-  // Short messages go through trees.
-  const double steps = std::min<double>(ranks - 1, 2 * std::ceil(std::log2(ranks)));
-  const double seconds =
-      transfer
-          ? link.latency_us * 1e-6 + bytes / bandwidth
-          : rounds * (steps * link.latency_us * 1e-6 + bytes * (ranks - 1) / ranks / bandwidth);
-  return {.seconds = seconds, .link = nodes == 1 ? Link::kNode : Link::kNetwork};
+  return call_seconds(cluster_, call.exchange, static_cast<double>(call.bytes), ranks,
+                      spans_->nodes_of(call.axes));
 }
 
 }  // namespace shoal::plan

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -40,29 +41,39 @@ struct CallSeconds {
   Link link = Link::kNode;
 };
 
+// Returns the seconds of a call among so many ranks on so many nodes, once all of them are there and
+// nothing else uses the link.
+CallSeconds call_seconds(
+    const config::ClusterConfig& cluster, Exchange exchange, double bytes, int ranks, int nodes);
+
+// Returns the seconds of functions that move so many bytes.
+double seconds_of_bytes(const config::DeviceSpec& device, double bytes);
+
+// Returns the bytes that the optimizer moves for one parameter.
+int64_t update_bytes_per_parameter(const config::RunConfig& config);
+
 class Costs {
  public:
-  // Valid as long as `plan`.
+  // Valid as long as `plan`. The spans of all ranks of a mesh are the same.
+  Costs(const config::ClusterConfig& cluster,
+        const RankPlan& plan,
+        std::shared_ptr<GroupSpans> spans);
   Costs(const config::ClusterConfig& cluster, const RankPlan& plan);
 
   // Returns the seconds of an operation's own work; 0 for those that only communicate.
   [[nodiscard]] ComputeSeconds compute(const Operation& operation) const;
 
-  // Returns the seconds of a call, once all its ranks are there and nothing else uses its link.
   [[nodiscard]] CallSeconds of(const OperationCall& call) const;
 
  private:
   [[nodiscard]] ComputeSeconds of_unit(const Operation& operation) const;
   [[nodiscard]] double of_product(const blueprint::Product& product, int64_t rows) const;
   [[nodiscard]] double of_bytes(double bytes) const;
-  [[nodiscard]] int nodes_of(AxisSet axes) const;
-  [[nodiscard]] int64_t update_bytes(const GroupPlan& group) const;
 
   config::ClusterConfig cluster_;
   const RankPlan& plan_;
-  Nodes nodes_;
+  std::shared_ptr<GroupSpans> spans_;
   double peak_;
-  mutable std::vector<std::pair<AxisSet, int>> spans_;  // nodes that groups along axes span
   // Units of one kind take the same time.
   mutable std::map<std::tuple<OpKind, config::UnitKind, int64_t>, ComputeSeconds> known_;
 };

@@ -5,14 +5,13 @@
 
 namespace shoal::plan {
 
-FullestRank fullest_rank(const config::RunConfig& config, const Mesh& mesh) {
+FullestRank fullest_rank(const PlannedJob& job) {
   std::optional<FullestRank> fullest;
-  for (const int rank : mesh.peers(0, {Axis::kPp, Axis::kTp})) {
-    RankPlan plan = plan_of(config, mesh, rank);
-    Program program = training_program(plan);
-    const Memory memory = memory_of(plan, program);
+  for (const int number : job.mesh().peers(0, {Axis::kPp, Axis::kTp})) {
+    PlannedRank rank = job.rank(number);
+    const Memory memory = memory_of(rank.plan, rank.program);
     if (!fullest || memory.peak() > fullest->memory.peak())
-      fullest = FullestRank{std::move(plan), std::move(program), memory};
+      fullest = FullestRank{std::move(rank), memory};
   }
   return std::move(*fullest);
 }

@@ -49,6 +49,14 @@ int max_nodes_per_group(const Mesh& mesh, AxisSet axes, const Nodes& nodes) {
   return most;
 }
 
+int GroupSpans::nodes_of(AxisSet axes) {
+  for (const auto& [known, nodes] : known_) {
+    if (known == axes) return nodes;
+  }
+  known_.emplace_back(axes, max_nodes_per_group(mesh_, axes, nodes_));
+  return known_.back().second;
+}
+
 std::optional<std::pair<int, int>> crossing_pair(const Mesh& mesh,
                                                  AxisSet axes,
                                                  const Nodes& nodes) {

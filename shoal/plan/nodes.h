@@ -40,6 +40,20 @@ std::optional<std::pair<int, int>> crossing_pair(const Mesh& mesh,
 // Returns the most nodes that a group along these axes spans; 1 when every group is inside a node.
 int max_nodes_per_group(const Mesh& mesh, AxisSet axes, const Nodes& nodes);
 
+// The nodes that groups of a mesh span, each counted once.
+class GroupSpans {
+ public:
+  GroupSpans(Mesh mesh, Nodes nodes) : mesh_(std::move(mesh)), nodes_(std::move(nodes)) {}
+
+  // Returns max_nodes_per_group().
+  int nodes_of(AxisSet axes);
+
+ private:
+  Mesh mesh_;
+  Nodes nodes_;
+  std::vector<std::pair<AxisSet, int>> known_;
+};
+
 // Throws UsageError that names the first two ranks of a group on different nodes.
 void require_inside_nodes(const Mesh& mesh, AxisSet axes, const Nodes& nodes);
 

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "shoal/plan/program.h"
+#include "shoal/plan/transfer_order.h"
 
 namespace shoal::plan {
 
@@ -16,7 +17,7 @@ Program with_units(const RankPlan& plan, std::span<const Action> actions);
 // global order of transfers. A receive is posted one action ahead, where that order allows; a send
 // follows its action, and is awaited once something has arrived that its receiver computed after
 // having received it.
-Program with_transfers(const RankPlan& plan, const Program& program);
+Program with_transfers(const RankPlan& plan, const TransferOrder& order, const Program& program);
 
 // Adds transfers that are awaited at once: for forward-only programs.
 Program with_transfers_at_once(const RankPlan& plan, const Program& program);

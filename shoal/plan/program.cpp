@@ -37,8 +37,12 @@ int64_t tied_elements(const RankPlan& plan, const blueprint::UnitBlueprint& unit
 }
 
 Program training_program(const RankPlan& plan) {
+  return training_program(plan, TransferOrder(plan.schedule));
+}
+
+Program training_program(const RankPlan& plan, const TransferOrder& order) {
   Program program = with_units(plan, plan.schedule.actions(plan.pipeline_rank));
-  program = with_transfers(plan, program);
+  program = with_transfers(plan, order, program);
   program = with_recomputation(plan, program);
   program = with_gathers(plan, program);
   program = with_prefetch(plan, program);

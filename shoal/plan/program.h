@@ -16,6 +16,7 @@
 
 #include "shoal/plan/rank_plan.h"
 #include "shoal/plan/schedule.h"
+#include "shoal/plan/transfer_order.h"
 
 namespace shoal::plan {
 
@@ -95,6 +96,8 @@ int64_t tied_elements(const RankPlan& plan, const blueprint::UnitBlueprint& unit
 
 // Returns a whole training step: forward, backward, update.
 Program training_program(const RankPlan& plan);
+// The same with the order of transfers, which all ranks of the schedule have in common.
+Program training_program(const RankPlan& plan, const TransferOrder& order);
 
 // Returns the forward passes of so many micro-batches, one after the other: for generation.
 Program forward_program(const RankPlan& plan, int micro_batches);

@@ -103,14 +103,22 @@ int64_t RankPlan::activation_bytes(int micro_batch) const {
   return blueprint::largest_share(tokens, tensor_place.ranks) * config.model.width * bytes.compute;
 }
 
+Schedule schedule_of_step(const RunConfig& config, const Mesh& mesh) {
+  const int64_t passes =
+      passes_of_step(config.train.batch, mesh.size(kDataAxes), config.train.micro_batch);
+  return schedule_of(config.parallel, {.ranks = mesh.size(Axis::kPp),
+                                       .chunks = config.parallel.chunks,
+                                       .micro_batches = static_cast<int>(passes)});
+}
+
 RankPlan plan_of(const RunConfig& config, const Mesh& mesh, int rank) {
+  return plan_of(config, mesh, rank, schedule_of_step(config, mesh));
+}
+
+RankPlan plan_of(const RunConfig& config, const Mesh& mesh, int rank, Schedule schedule) {
   const ParallelConfig& parallel = config.parallel;
   if (parallel.cp > 1)
     throw UsageError(format("parallel.cp is {}: a split sequence is not counted yet", parallel.cp));
-  std::vector<int64_t> rows = rows_of_passes(config.train, mesh, rank);
-  Schedule schedule = schedule_of(parallel, {.ranks = mesh.size(Axis::kPp),
-                                             .chunks = parallel.chunks,
-                                             .micro_batches = static_cast<int>(rows.size())});
   RankPlan plan{
       .config = config,
       .mesh = mesh,
@@ -118,7 +126,7 @@ RankPlan plan_of(const RunConfig& config, const Mesh& mesh, int rank) {
       .schedule = std::move(schedule),
       .pipeline_rank = mesh.position(rank, Axis::kPp),
       .tensor_place = {.ranks = mesh.size(Axis::kTp), .rank = mesh.position(rank, Axis::kTp)},
-      .rows = std::move(rows),
+      .rows = rows_of_passes(config.train, mesh, rank),
       .bytes = blueprint::element_bytes(config.train.precision),
       .shards = shard_axes(parallel),
       .replicas = replica_axes(parallel),

@@ -92,5 +92,8 @@ std::vector<blueprint::FlatPiece> pieces_within(const StagePlan& stage,
 // Returns the plan of a rank. `config` has been checked for the ranks of the mesh, and
 // model.vocab_size is set. Throws UsageError with cp above 1.
 RankPlan plan_of(const config::RunConfig& config, const Mesh& mesh, int rank);
+// The same with the schedule of the job's step, which all ranks have in common.
+RankPlan plan_of(const config::RunConfig& config, const Mesh& mesh, int rank, Schedule schedule);
+Schedule schedule_of_step(const config::RunConfig& config, const Mesh& mesh);
 
 }  // namespace shoal::plan

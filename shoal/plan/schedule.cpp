@@ -79,11 +79,12 @@ void require_possible(const PipelineShape& shape) {
 }
 
 Schedule::Schedule(const PipelineShape& shape, std::vector<std::vector<Action>> actions)
-    : shape_(shape), actions_(std::move(actions)) {
+    : shape_(shape),
+      actions_(std::make_shared<const std::vector<std::vector<Action>>>(std::move(actions))) {
   require_possible(shape);
-  SHOAL_CHECK(actions_.size() == static_cast<size_t>(shape.ranks), "{} lists for {} ranks",
-              actions_.size(), shape.ranks);
-  for (const std::vector<Action>& list : actions_) {
+  SHOAL_CHECK(actions_->size() == static_cast<size_t>(shape.ranks), "{} lists for {} ranks",
+              actions_->size(), shape.ranks);
+  for (const std::vector<Action>& list : *actions_) {
     for (const Action& action : list) {
       SHOAL_CHECK(action.micro_batch >= 0 && action.micro_batch < shape.micro_batches,
                   "micro-batch {} of {}", action.micro_batch, shape.micro_batches);
@@ -93,9 +94,13 @@ Schedule::Schedule(const PipelineShape& shape, std::vector<std::vector<Action>> 
   }
 }
 
+bool Schedule::operator==(const Schedule& other) const {
+  return shape_ == other.shape_ && *actions_ == *other.actions_;
+}
+
 const std::vector<Action>& Schedule::actions(int rank) const {
   SHOAL_CHECK(rank >= 0 && rank < ranks(), "rank {} of {}", rank, ranks());
-  return actions_[static_cast<size_t>(rank)];
+  return (*actions_)[static_cast<size_t>(rank)];
 }
 
 int Schedule::stage_of(int rank, int chunk) const {

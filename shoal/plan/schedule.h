@@ -10,7 +10,8 @@
 // Sends and receives are not listed because they follow from the passes: each pass sends its result
 // as soon as it is done, without waiting for the receiver. schedule_check.h says whether a schedule
 // is complete, schedule_simulation.h whether and when it ends, schedule_text.h writes and reads
-// files of schedules. A Schedule is immutable: threads may share it.
+// files of schedules. A Schedule is immutable: threads may share it, and a copy
+// shares its lists.
 //
 // All schedules made here run the backward passes of a chunk in the order of micro-batches. So all
 // of them accumulate gradients in the same order, and the sums agree to the bit. Also, activations
@@ -19,6 +20,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -74,11 +76,11 @@ class Schedule {
   [[nodiscard]] int rank_of(int stage) const;
   [[nodiscard]] int chunk_of(int stage) const;
 
-  bool operator==(const Schedule&) const = default;
+  bool operator==(const Schedule& other) const;
 
  private:
   PipelineShape shape_;
-  std::vector<std::vector<Action>> actions_;
+  std::shared_ptr<const std::vector<std::vector<Action>>> actions_;
 };
 
 // Every rank runs all forward passes, then all backward passes. With one micro-batch it is the

@@ -33,11 +33,10 @@ struct Channel {
 constexpr int kRounds = 2;
 
 struct Stage {
-  Stage(RankPlan made, const config::ClusterConfig& cluster)
-      : plan(std::move(made)),
-        program(training_program(plan)),
-        costs(cluster, plan),
-        clock(cluster) {}
+  Stage(const PlannedRank& rank,
+        const config::ClusterConfig& cluster,
+        const std::shared_ptr<GroupSpans>& spans)
+      : plan(rank.plan), program(rank.program), costs(cluster, plan, spans), clock(cluster) {}
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
 
@@ -45,8 +44,8 @@ struct Stage {
   [[nodiscard]] const Operation& operation() const { return program[next % program.size()]; }
   [[nodiscard]] bool is_done() const { return round() == kRounds; }
 
-  RankPlan plan;
-  Program program;
+  const RankPlan& plan;
+  const Program& program;
   Costs costs;
   size_t next = 0;  // operation, counted over all rounds
   RankClock clock;
@@ -58,9 +57,12 @@ struct Stage {
 
 class StepRun {
  public:
-  StepRun(const config::RunConfig& config, const Mesh& mesh, const config::ClusterConfig& cluster) {
-    for (const int rank : mesh.peers(0, Axis::kPp))
-      stages_.push_back(std::make_unique<Stage>(plan_of(config, mesh, rank), cluster));
+  StepRun(const std::vector<PlannedRank>& stages, const config::ClusterConfig& cluster) {
+    const Mesh& mesh = stages.front().plan.mesh;
+    const auto spans = std::make_shared<GroupSpans>(
+        mesh, Nodes::uniform(mesh.num_ranks(), cluster.devices_per_node));
+    for (const PlannedRank& stage : stages)
+      stages_.push_back(std::make_unique<Stage>(stage, cluster, spans));
   }
 
   StepTime finish() {
@@ -232,10 +234,8 @@ const RankTime& StepTime::busiest() const {
                            [&](const RankTime& a, const RankTime& b) { return busy(a) < busy(b); });
 }
 
-StepTime step_time(const config::RunConfig& config,
-                   const Mesh& mesh,
-                   const config::ClusterConfig& cluster) {
-  return StepRun(config, mesh, cluster).finish();
+StepTime step_time(const std::vector<PlannedRank>& stages, const config::ClusterConfig& cluster) {
+  return StepRun(stages, cluster).finish();
 }
 
 double mfu(const config::RunConfig& config,

@@ -1,7 +1,7 @@
 // step_time.h -- how long a training step of a layout takes on a cluster, by running its programs
 // with seconds in place of tensors.
 //
-//   const StepTime time = step_time(config, mesh_of(config.parallel, 1024), cluster);
+//   const StepTime time = step_time(PlannedJob(config, mesh).stages(), cluster);
 //   time.seconds, time.busiest().by(Spent::kPipeline)
 //
 // One rank of each pipeline stage runs its program, event by event: ranks that differ only along
@@ -13,7 +13,7 @@
 
 #include "shoal/config/cluster_config.h"
 #include "shoal/config/run_config.h"
-#include "shoal/plan/mesh.h"
+#include "shoal/plan/planned_job.h"
 #include "shoal/plan/rank_clock.h"
 
 namespace shoal::plan {
@@ -26,11 +26,8 @@ struct StepTime {
   [[nodiscard]] const RankTime& busiest() const;
 };
 
-// Returns the time of a step. `config` has been checked for the ranks of the mesh, and
-// model.vocab_size is set.
-StepTime step_time(const config::RunConfig& config,
-                   const Mesh& mesh,
-                   const config::ClusterConfig& cluster);
+// Returns the time of a step of a job, of which the first rank of each stage is given.
+StepTime step_time(const std::vector<PlannedRank>& stages, const config::ClusterConfig& cluster);
 
 // Returns model FLOPs utilization: the share of the devices' peak that the model's operations make
 // of so many seconds, without recomputation.

@@ -13,7 +13,9 @@ std::string first_word(const std::string& name) { return name.substr(0, name.fin
 double step_seconds(const PublishedRow& row, config::ClusterConfig cluster) {
   cluster.device.flash_attention = row.setup.flash_attention;
   cluster.devices_per_node = row.setup.gpus_per_node;
-  return plan::step_time(row.config, plan::mesh_of(row.config.parallel, row.ranks), cluster)
+  return plan::step_time(
+             plan::PlannedJob(row.config, plan::mesh_of(row.config.parallel, row.ranks)).stages(),
+             cluster)
       .seconds;
 }
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "shoal/core/error.h"
+#include "shoal/plan/advice.h"
 #include "shoal/plan/composition.h"
 #include "shoal/plan/cost.h"
 #include "shoal/plan/counts.h"
@@ -13,17 +14,21 @@
 #include "shoal/plan/fullest_rank.h"
 #include "shoal/plan/gpu_allowance.h"
 #include "shoal/plan/layout.h"
+#include "shoal/plan/layout_bounds.h"
 #include "shoal/plan/memory.h"
 #include "shoal/plan/mesh.h"
 #include "shoal/plan/nodes.h"
+#include "shoal/plan/planned_job.h"
 #include "shoal/plan/program.h"
 #include "shoal/plan/program_check.h"
 #include "shoal/plan/program_text.h"
 #include "shoal/plan/rank_clock.h"
 #include "shoal/plan/rank_plan.h"
+#include "shoal/plan/run_forecast.h"
 #include "shoal/plan/schedule.h"
 #include "shoal/plan/schedule_check.h"
 #include "shoal/plan/schedule_simulation.h"
+#include "shoal/plan/search.h"
 #include "shoal/plan/stages.h"
 #include "shoal/plan/step_time.h"
 #include "shoal/plan/volume.h"
@@ -64,7 +69,8 @@ void rank_clock(const config::ClusterConfig& cluster,
 
 // shoal/plan/step_time.h
 void step_time_of(const config::RunConfig& config, const config::ClusterConfig& cluster) {
-  const StepTime time = step_time(config, mesh_of(config.parallel, 1024), cluster);
+  const Mesh mesh = mesh_of(config.parallel, 1024);
+  const StepTime time = step_time(PlannedJob(config, mesh).stages(), cluster);
   time.seconds, time.busiest().by(Spent::kPipeline);
 }
 
@@ -82,8 +88,62 @@ void distinct_groups_of(const config::RunConfig& config, const Mesh& mesh, int r
 
 // shoal/plan/fullest_rank.h
 void fullest_rank_of(const config::RunConfig& config) {
-  const FullestRank fullest = fullest_rank(config, mesh_of(config.parallel, 16'384));
-  fullest.plan.rank, fullest.memory.peak();
+  const Mesh mesh = mesh_of(config.parallel, 16'384);
+  const FullestRank fullest = fullest_rank(PlannedJob(config, mesh));
+  fullest.rank.plan.rank, fullest.memory.peak();
+}
+
+// shoal/plan/planned_job.h
+void planned_job(const config::RunConfig& config) {
+  const PlannedJob job(config, mesh_of(config.parallel, 16'384));
+  const PlannedRank rank = job.rank(5);
+  rank.plan, rank.program;
+}
+
+// shoal/plan/transfer_order.h
+void transfer_order(const Schedule& schedule,
+                    const Action& action,
+                    int stage,
+                    const Action& another,
+                    int its_stage) {
+  const TransferOrder order(schedule);
+  if (order.of(action, stage) < order.of(another, its_stage)) return;
+}
+
+// shoal/plan/choice.h
+void choices(const config::RunConfig& config, const config::ClusterConfig& cluster) {
+  for (const Choice& choice : choices_of(config, cluster, /*ranks=*/16'384)) with(config, choice);
+}
+
+// shoal/plan/layout_bounds.h
+void layout_bounds(const config::RunConfig& config,
+                   const config::ClusterConfig& cluster,
+                   const Choice& choice) {
+  LayoutBounds bounds(config, cluster);
+  bounds.of(choice).seconds;
+  bounds.of(choice).bytes;
+}
+
+// shoal/plan/advice.h
+void advice(const SearchResult& found,
+            const config::RunConfig& config,
+            const config::ClusterConfig& cluster,
+            const std::function<void(const std::string&)>& print) {
+  for (const std::string& line : reasons_for(found.best.front(), config, cluster)) print(line);
+}
+
+// shoal/plan/run_forecast.h
+void run_forecast_of(const config::RunConfig& config,
+                     const config::ClusterConfig& cluster,
+                     const StepTime& time) {
+  const RunForecast run = run_forecast(config, cluster, /*ranks=*/16'384, time.seconds);
+  run.days, run.cost, run.lost_share;
+}
+
+// shoal/plan/search.h
+void search_of(const config::RunConfig& config, const config::ClusterConfig& cluster) {
+  const SearchResult found = search(config, cluster, /*ranks=*/16'384);
+  found.best.front().choice, found.best.front().time.seconds;
 }
 
 // shoal/plan/gpu_allowance.h

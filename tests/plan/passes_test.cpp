@@ -71,14 +71,14 @@ TEST(WithUnits, GoesForwardFromTheFirstAndBackwardFromTheLast) {
 // order by both.
 TEST(WithTransfers, PostsTransfersInOneOrderAndAwaitsWhatHasBeenTaken) {
   const RankPlan first = plan_for({"parallel.pp=2", "train.micro_batch=2"}, 2, 0);
-  EXPECT_EQ(text_of(with_transfers(first, units_of_step(first))),
+  EXPECT_EQ(text_of(with_transfers(first, TransferOrder(first.schedule), units_of_step(first))),
             "F0.0, F1.0, send x0, F0.1, F1.1, send x1, "
             "receive g0, await receive g0, await send x0, B1.0, B0.0, "
             "F0.2, F1.2, send x2, "
             "receive g1, await receive g1, await send x1, receive g2, B1.1, B0.1, "
             "await receive g2, await send x2, B1.2, B0.2");
   const RankPlan last = plan_for({"parallel.pp=2", "train.micro_batch=2"}, 2, 1);
-  EXPECT_EQ(text_of(with_transfers(last, units_of_step(last))),
+  EXPECT_EQ(text_of(with_transfers(last, TransferOrder(last.schedule), units_of_step(last))),
             "receive x0, await receive x0, F0.0, F1.0, receive x1, B1.0, B0.0, send g0, "
             "await receive x1, F0.1, F1.1, receive x2, B1.1, B0.1, send g1, "
             "await receive x2, await send g0, F0.2, F1.2, B1.2, B0.2, send g2, "

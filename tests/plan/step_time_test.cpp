@@ -7,7 +7,9 @@
 #include "shoal/config/load.h"
 #include "shoal/core/quantities.h"
 #include "shoal/plan/cost.h"
+#include "shoal/plan/counts.h"
 #include "shoal/plan/layout.h"
+#include "shoal/plan/run_forecast.h"
 #include "shoal/plan/volume.h"
 
 #include "tests/support/source_dir.h"
@@ -48,17 +50,23 @@ Planned planned(int ranks, Sets sets) {
   return {std::move(config), mesh};
 }
 
+StepTime timed(const config::RunConfig& config,
+               const Mesh& mesh,
+               const config::ClusterConfig& cluster) {
+  return step_time(PlannedJob(config, mesh).stages(), cluster);
+}
+
 TEST(StepTime, OfAnIdealDeviceIsItsPeak) {
   const auto [config, mesh] = planned(1, {});
-  const StepTime time = step_time(config, mesh, ideal());
+  const StepTime time = timed(config, mesh, ideal());
   EXPECT_NEAR(mfu(config, 1, ideal(), time.seconds), 1, 1e-4);
 }
 
 TEST(StepTime, RecomputationOfBlocksTakesAThirdMore) {
   const auto [config, mesh] = planned(1, {"model.vocab_size=2"});
   const auto [again, same] = planned(1, {"model.vocab_size=2", "train.recompute=full"});
-  EXPECT_NEAR(step_time(again, same, ideal()).seconds / step_time(config, mesh, ideal()).seconds,
-              4.0 / 3, 1e-3);
+  EXPECT_NEAR(timed(again, same, ideal()).seconds / timed(config, mesh, ideal()).seconds, 4.0 / 3,
+              1e-3);
 }
 
 TEST(StepTime, SharesAddUp) {
@@ -69,7 +77,7 @@ TEST(StepTime, SharesAddUp) {
   cluster.node = {.gb_per_s = 5, .latency_us = 3};
   cluster.device.memory_gb_per_s = 100;
   cluster.devices_per_node = 2;
-  const StepTime time = step_time(config, mesh, cluster);
+  const StepTime time = timed(config, mesh, cluster);
   ASSERT_EQ(time.stages.size(), 3U);
   for (const RankTime& stage : time.stages) {
     double sum = 0;
@@ -86,14 +94,14 @@ TEST(StepTime, OfAPipelineHasTheBubbleOfItsSchedule) {
     const auto [config, mesh] =
         planned(4, {"parallel.pp=4", "model.vocab_size=2", "train.micro_batch=2",
                     std::string("parallel.schedule=") + schedule});
-    const StepTime time = step_time(config, mesh, ideal());
+    const StepTime time = timed(config, mesh, ideal());
     for (const RankTime& stage : time.stages)
       EXPECT_NEAR(stage.by(Spent::kPipeline) / stage.seconds, 3.0 / 15, 0.01) << schedule;
   }
   const auto [config, mesh] =
       planned(4, {"parallel.pp=4", "model.vocab_size=2", "train.micro_batch=2", "parallel.chunks=3",
                   "parallel.schedule=interleaved"});
-  const RankTime first = step_time(config, mesh, ideal()).stages.front();
+  const RankTime first = timed(config, mesh, ideal()).stages.front();
   EXPECT_NEAR(first.by(Spent::kPipeline) / first.seconds, 1.0 / 13, 0.01);
 }
 
@@ -106,7 +114,7 @@ TEST(StepTime, OfShardsOnASlowNetworkIsThatOfTheirBytes) {
   cluster.network = {.gb_per_s = 1e-3, .latency_us = 0};
   double bytes = 0;
   for (const Volume& volume : volume_of_step(config, mesh, 0)) bytes += sent_bytes(volume);
-  const StepTime time = step_time(config, mesh, cluster);
+  const StepTime time = timed(config, mesh, cluster);
   EXPECT_NEAR(time.seconds, bytes / 1e6, 0.02 * time.seconds);
   EXPECT_GT(time.stages[0].by(Spent::kWeights), 0.3 * time.seconds);
   EXPECT_GT(time.stages[0].by(Spent::kGradients), 0.1 * time.seconds);
@@ -118,7 +126,7 @@ TEST(StepTime, CountsGathersThatTheNextStepAwaits) {
   config::ClusterConfig cluster = ideal();
   cluster.devices_per_node = 1;
   cluster.network = {.gb_per_s = 1e-3, .latency_us = 0};
-  EXPECT_GT(step_time(config, mesh, cluster).stages[0].by(Spent::kWeights), 0);
+  EXPECT_GT(timed(config, mesh, cluster).stages[0].by(Spent::kWeights), 0);
 }
 
 TEST(Costs, OfCollectivesAreRings) {
@@ -141,9 +149,9 @@ TEST(Costs, OfCollectivesAreRings) {
 TEST(Costs, SmallProductsReachLessOfThePeak) {
   const auto [config, mesh] = planned(1, {});
   config::ClusterConfig cluster = ideal();
-  const double large = step_time(config, mesh, cluster).seconds;
+  const double large = timed(config, mesh, cluster).seconds;
   cluster.device.products_half_gflop = 10;
-  EXPECT_GT(step_time(config, mesh, cluster).seconds, 1.5 * large);
+  EXPECT_GT(timed(config, mesh, cluster).seconds, 1.5 * large);
 }
 
 // Seconds for 1 step of a model with 405 billion parameters on 16,384 ranks.
@@ -156,12 +164,32 @@ TEST(StepTime, OfSixteenThousandRanksIsComputedSoon) {
   const config::ClusterConfig cluster =
       config::load_cluster(tests::source_dir() / "clusters" / "h100.yaml");
   const auto began = Clock::now();
-  const StepTime time = step_time(config, mesh_of(config.parallel, 16'384), cluster);
+  const StepTime time = timed(config, mesh_of(config.parallel, 16'384), cluster);
   std::printf("a step of %.1f s in %.0f ms, mfu %.3f\n", time.seconds, 1e3 * seconds_since(began),
               mfu(config, 16'384, cluster, time.seconds));
   EXPECT_GT(mfu(config, 16'384, cluster, time.seconds), 0.2);
   EXPECT_LT(mfu(config, 16'384, cluster, time.seconds), 0.8);
   EXPECT_LT(seconds_since(began), 20);
+}
+
+// A fault every 3 hours, a save of 1 s, 60 s to be back: 147 s between saves, 1.9 % lost.
+TEST(RunForecast, OfFaultsIsThatOfYoungAndDaly) {
+  const auto [config, mesh] = planned(16, {"train.steps=1000000", "optimizer.warmup=0"});
+  config::ClusterConfig cluster;
+  const ModelCounts counts = counts_of(config.model);
+  cluster.operation = {.price_per_device_hour = 2,
+                       .device_mtbf_hours = 48,
+                       .restart_seconds = 60,
+                       .storage_gb_per_s = static_cast<double>(counts.parameters()) * 12e-9};
+  const RunForecast run = run_forecast(config, cluster, 16, 0.7);
+  EXPECT_NEAR(run.save_every_steps, 147 / 0.7, 1);
+  EXPECT_NEAR(run.lost_share, 0.0192, 1e-4);
+  EXPECT_NEAR(run.days, 700'000 / 86400.0 / (1 - run.lost_share), 1e-6);
+  EXPECT_NEAR(run.faults, run.days * 8, 1e-6);
+  EXPECT_NEAR(*run.cost, run.days * 24 * 16 * 2, 1e-6);
+  cluster.operation = {};
+  EXPECT_EQ(run_forecast(config, cluster, 16, 0.7).lost_share, 0);
+  EXPECT_FALSE(run_forecast(config, cluster, 16, 0.7).cost.has_value());
 }
 
 TEST(ClusterConfig, SaysWhatIsWrong) {

@@ -4,6 +4,7 @@
 #include "shoal/core/error.h"
 #include "shoal/core/even_parts.h"
 #include "shoal/plan/layout.h"
+#include "shoal/plan/planned_job.h"
 #include "shoal/plan/program_check.h"
 
 namespace shoal::plan {
@@ -39,29 +40,23 @@ int rank_at(const Mesh& mesh, int pipeline_rank, int tensor_rank, int data_place
 // sequences change sizes only.
 std::vector<config::Problem> check_job(const config::RunConfig& config, int ranks) {
   const Mesh mesh = mesh_of(config.parallel, ranks);
-  std::vector<RankPlan> plans;
-  std::vector<Program> programs;
+  const PlannedJob job(config, mesh);
+  const std::vector<PlannedRank> stages = job.stages();
   std::vector<config::Problem> problems;
   const auto note = [&](std::vector<config::Problem> found) {
     problems.insert(problems.end(), found.begin(), found.end());
   };
-  for (int stage = 0; stage < mesh.size(Axis::kPp); ++stage) {
-    plans.push_back(plan_of(config, mesh, rank_at(mesh, stage, 0, 0)));
-    programs.push_back(training_program(plans.back()));
-  }
   std::vector<CheckedRank> pipeline;
-  for (size_t stage = 0; stage < plans.size(); ++stage)
-    pipeline.push_back({&plans[stage], &programs[stage]});
+  for (const PlannedRank& first : stages) pipeline.push_back({&first.plan, &first.program});
   const std::vector<int> kinds = kinds_of_samples(config, mesh);
-  for (size_t stage = 0; stage < plans.size(); ++stage) {
+  for (size_t stage = 0; stage < stages.size(); ++stage) {
     note(check_rank(pipeline[stage]));
-    note(check_matrices(plans[stage]));
+    note(check_matrices(stages[stage].plan));
     for (int place = 0; place < mesh.size(Axis::kTp); ++place) {
       for (const int data : kinds) {
         const int rank = rank_at(mesh, static_cast<int>(stage), place, data);
-        if (rank == plans[stage].rank) continue;
-        const RankPlan plan = plan_of(config, mesh, rank);
-        const Program program = training_program(plan);
+        if (rank == stages[stage].plan.rank) continue;
+        const auto [plan, program] = job.rank(rank);
         const CheckedRank other{&plan, &program};
         note(check_same_calls(pipeline[stage], other));
         note(check_rank(other));

@@ -1,18 +1,11 @@
 #include <algorithm>
 #include <optional>
-#include <tuple>
 #include <vector>
 
 #include "shoal/plan/passes.h"
-#include "shoal/plan/schedule_simulation.h"
 
 namespace shoal::plan {
 namespace {
-
-// The time when a transfer is sent, if every forward pass takes one unit of time and every backward
-// pass two; then its source stage, pass and micro-batch. It orders all transfers of a pipeline, and
-// depends on the schedule alone.
-using Moment = std::tuple<double, int, Op, int>;
 
 // One action of this rank.
 struct Turn {
@@ -49,52 +42,22 @@ std::optional<int> next_stage(const Schedule& schedule, Op op, int stage, bool t
   return next;
 }
 
-// The time when each pass of each stage is over.
-class Ends {
- public:
-  explicit Ends(const Schedule& schedule)
-      : micro_batches_(static_cast<size_t>(schedule.micro_batches())),
-        stages_(static_cast<size_t>(schedule.stages())),
-        ends_(static_cast<size_t>(kNumOps) * stages_ * micro_batches_) {
-    const StageTimes times{.forward = std::vector<double>(stages_, 1),
-                           .backward = std::vector<double>(stages_, 2)};
-    const Simulation run = simulate(schedule, times);
-    for (int rank = 0; rank < schedule.ranks(); ++rank) {
-      for (const TimedAction& timed : run.ranks[static_cast<size_t>(rank)].actions)
-        ends_[place_of(timed.action, schedule.stage_of(rank, timed.action.chunk))] = timed.end;
-    }
-  }
-
-  [[nodiscard]] Moment of(const Action& action, int stage) const {
-    return {ends_[place_of(action, stage)], stage, action.op, action.micro_batch};
-  }
-
- private:
-  [[nodiscard]] size_t place_of(const Action& action, int stage) const {
-    const size_t row = static_cast<size_t>(action.op) * stages_ + static_cast<size_t>(stage);
-    return row * micro_batches_ + static_cast<size_t>(action.micro_batch);
-  }
-
-  size_t micro_batches_;
-  size_t stages_;
-  std::vector<double> ends_;
-};
-
-std::vector<Turn> turns_of(const RankPlan& plan, const Program& program) {
+std::vector<Turn> turns_of(const RankPlan& plan,
+                           const TransferOrder& order,
+                           const Program& program) {
   const Schedule& schedule = plan.schedule;
-  const Ends ends(schedule);
   std::vector<Turn> turns;
   for (const std::span<const Operation> operations : by_action(program)) {
     Turn turn{.action = action_of(operations.front()), .operations = operations};
     const int stage = schedule.stage_of(plan.pipeline_rank, turn.action.chunk);
     if (const auto from = next_stage(schedule, turn.action.op, stage, /*to=*/false)) {
       turn.giver = schedule.rank_of(*from);
-      turn.received = ends.of(turn.action, *from);
+      turn.received = order.of(turn.action, *from);
     }
     if (const auto to = next_stage(schedule, turn.action.op, stage, /*to=*/true)) {
       turn.taker = schedule.rank_of(*to);
-      turn.sent = ends.of(turn.action, stage);
-      turn.taken = std::get<double>(ends.of(turn.action, *to));
+      turn.sent = order.of(turn.action, stage);
+      turn.taken = std::get<double>(order.of(turn.action, *to));
     }
     turns.push_back(turn);
   }
@@ -171,9 +134,9 @@ class Sends {
 // Every rank posts its transfers in the order of their moments. The earliest transfer that is not
 // over is then the next one on both of its ranks: it meets its counterpart also where a rank's
 // transfers run one after the other, sends wait for their receives, and messages have no tags.
-Program with_transfers(const RankPlan& plan, const Program& program) {
+Program with_transfers(const RankPlan& plan, const TransferOrder& order, const Program& program) {
   if (plan.schedule.ranks() == 1) return program;
-  const std::vector<Turn> turns = turns_of(plan, program);
+  const std::vector<Turn> turns = turns_of(plan, order, program);
   Receives receives(turns);
   Sends sends;
   Program result;

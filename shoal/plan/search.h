@@ -1,0 +1,56 @@
+// search.h -- the fastest layouts of a job on a cluster that fit its devices.
+//
+//   const SearchResult found = search(config, cluster, /*ranks=*/16'384);
+//   found.best.front().choice, found.best.front().time.seconds
+//
+// All layouts are looked at (choice.h), fastest bound first. Those whose least memory is too much are
+// left out; of the others memory and time are taken from their programs, until no bound is below
+// what was found. So the result is that of timing them all.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "shoal/config/cluster_config.h"
+#include "shoal/config/run_config.h"
+#include "shoal/plan/choice.h"
+#include "shoal/plan/step_time.h"
+
+namespace shoal::plan {
+
+struct FoundLayout {
+  Choice choice;
+  StepTime time;
+  int64_t bytes = 0;  // of the fullest rank, with what a GPU holds beside tensors
+};
+
+struct SearchResult {
+  // The best of each distribution of ranks and sharding, fastest first; empty when nothing fits.
+  std::vector<FoundLayout> best;
+  size_t looked_at = 0;
+  size_t too_large = 0;  // of those whose turn came
+  size_t timed = 0;
+};
+
+struct SearchLimits {
+  size_t layouts = 3;  // that are returned
+  // Times this close are the same: the one with less memory is better. Less than the planner's own
+  // error.
+  double tie = 0.02;
+};
+
+SearchResult search(const config::RunConfig& config,
+                    const config::ClusterConfig& cluster,
+                    int ranks,
+                    const SearchLimits& limits = {});
+
+struct Measured {
+  double seconds = 0;
+  int64_t bytes = 0;
+};
+
+// Returns the index of the one to prefer: of those whose time is within `tie` of the shortest, the one
+// with the least memory. There is at least one.
+size_t preferred(const std::vector<Measured>& layouts, double tie);
+
+}  // namespace shoal::plan

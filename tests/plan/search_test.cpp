@@ -1,0 +1,196 @@
+#include "shoal/plan/search.h"
+
+#include <cstdio>
+#include <random>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "shoal/config/load.h"
+#include "shoal/core/quantities.h"
+#include "shoal/plan/composition.h"
+#include "shoal/plan/gpu_allowance.h"
+#include "shoal/plan/layout.h"
+#include "shoal/plan/layout_bounds.h"
+#include "shoal/plan/memory.h"
+
+#include "tests/support/source_dir.h"
+
+namespace shoal::plan {
+namespace {
+
+using Sets = std::vector<std::string>;
+using Random = std::mt19937_64;
+
+template <class T>
+T one_of(Random& random, const std::vector<T>& values) {
+  return values[random() % values.size()];
+}
+
+config::RunConfig job(const Sets& more) {
+  Sets sets = {"model.layers=6",   "model.width=510",       "model.heads=6",
+               "model.context=97", "model.vocab_size=1009", "train.batch=48",
+               "model.tied=false", "train.precision=bf16"};
+  sets.insert(sets.end(), more.begin(), more.end());
+  return config::load_or_throw({.sets = sets});
+}
+
+config::RunConfig random_job(Random& random) {
+  const auto number = [&](const char* key, const std::vector<int>& values) {
+    return format("{}={}", key, one_of(random, values));
+  };
+  Sets sets = {number("model.layers", {3, 5, 8, 13}),
+               number("model.context", {31, 97, 512}),
+               number("model.width", {48, 192, 768}),
+               number("train.batch", {12, 24, 48, 80}),
+               format("train.precision={}", one_of<std::string>(random, {"fp32", "bf16"})),
+               format("model.tied={}", one_of<std::string>(random, {"true", "false"}))};
+  if (random() % 2 == 0) {
+    for (const char* set : {"model.positions=rotary", "model.norm=rms", "model.activation=swiglu",
+                            "model.bias=none", "model.kv_heads=2"})
+      sets.emplace_back(set);
+  }
+  return job(sets);
+}
+
+config::ClusterConfig random_cluster(Random& random) {
+  config::ClusterConfig cluster;
+  cluster.devices_per_node = one_of<int>(random, {1, 2, 4, 6});
+  cluster.device.bf16_tflops = one_of<double>(random, {0.1, 3, 300});
+  cluster.device.fp32_tflops = cluster.device.bf16_tflops / 2;
+  cluster.device.launch_us = one_of<double>(random, {0, 5, 40});
+  cluster.node = {.gb_per_s = one_of<double>(random, {3, 300}), .latency_us = 3};
+  cluster.network = {.gb_per_s = one_of<double>(random, {0.1, 25}), .latency_us = 20};
+  return cluster;
+}
+
+std::vector<PlannedRank> stages_of(const config::RunConfig& config, int ranks) {
+  return PlannedJob(config, mesh_of(config.parallel, ranks)).stages();
+}
+
+// What is left out because of a bound would have been slower, or too large.
+TEST(LayoutBounds, AreBelowTimeAndMemoryOfRandomLayouts) {
+  Random random(7);
+  double seconds = 0;
+  double bytes = 0;
+  int tried = 0;
+  for (int i = 0; i < 40; ++i) {
+    const config::RunConfig config = random_job(random);
+    const config::ClusterConfig cluster = random_cluster(random);
+    const int ranks = one_of<int>(random, {1, 4, 6, 8, 12, 24});
+    const std::vector<Choice> choices = choices_of(config, cluster, ranks);
+    LayoutBounds bounds(config, cluster);
+    for (int j = 0; j < 12 && !choices.empty(); ++j) {
+      const Choice choice = one_of(random, choices);
+      const config::RunConfig candidate = with(config, choice);
+      if (!why_not(candidate, ranks).empty()) continue;
+      const std::vector<PlannedRank> stages = stages_of(candidate, ranks);
+      const LeastOf least = bounds.of(choice);
+      const double taken = step_time(stages, cluster).seconds;
+      int64_t most = 0;
+      for (const auto& [plan, program] : stages)
+        most = std::max(most, memory_of(plan, program).peak());
+      ASSERT_LE(least.seconds, taken * (1 + 1e-9)) << choice.describe() << " of " << ranks;
+      ASSERT_LE(least.bytes, most) << choice.describe() << " of " << ranks;
+      seconds += least.seconds / taken;
+      bytes += static_cast<double>(least.bytes) / static_cast<double>(most);
+      ++tried;
+    }
+  }
+  std::printf("%d layouts: bounds are %.2f of the time and %.2f of the memory\n", tried,
+              seconds / tried, bytes / tried);
+  EXPECT_GT(tried, 300);
+  EXPECT_GT(seconds / tried, 0.5);
+}
+
+TEST(Search, FindsWhatTimingAllLayoutsFinds) {
+  Random random(3);
+  for (int i = 0; i < 6; ++i) {
+    const config::RunConfig config = random_job(random);
+    config::ClusterConfig cluster = random_cluster(random);
+    cluster.device.memory_gb = 4;
+    const int ranks = one_of<int>(random, {4, 6, 8});
+    double shortest = 1e30;
+    for (const Choice& choice : choices_of(config, cluster, ranks)) {
+      const config::RunConfig candidate = with(config, choice);
+      if (!why_not(candidate, ranks).empty()) continue;
+      const std::vector<PlannedRank> stages = stages_of(candidate, ranks);
+      bool fits = true;
+      for (const auto& [plan, program] : stages) {
+        const Memory memory = memory_of(plan, program);
+        fits &= memory.peak() + gpu_allowance(plan, memory).total() <= 4'000'000'000;
+      }
+      if (fits) shortest = std::min(shortest, step_time(stages, cluster).seconds);
+    }
+    const SearchResult found = search(config, cluster, ranks, {.layouts = 1, .tie = 0});
+    ASSERT_EQ(found.best.size(), shortest < 1e30 ? 1U : 0U);
+    if (found.best.empty()) continue;
+    EXPECT_NEAR(found.best.front().time.seconds, shortest, 1e-9 * shortest);
+    EXPECT_LT(found.timed, found.looked_at / 2);
+  }
+}
+
+TEST(Search, PrefersLessMemoryToAnEqualTime) {
+  const std::vector<Measured> layouts = {{1.0, 70}, {1.015, 40}, {1.03, 10}};
+  EXPECT_EQ(preferred(layouts, 0), 0U);
+  EXPECT_EQ(preferred(layouts, 0.02), 1U);
+  EXPECT_EQ(preferred(layouts, 0.05), 2U);
+}
+
+TEST(Search, ReturnsNothingWhenNothingFits) {
+  config::ClusterConfig cluster;
+  cluster.device.memory_gb = 0.001;
+  const SearchResult found = search(job({}), cluster, 4);
+  EXPECT_TRUE(found.best.empty());
+  EXPECT_EQ(found.too_large, found.looked_at);
+}
+
+config::ClusterConfig h100() {
+  return config::load_cluster(tests::source_dir() / "clusters" / "h100.yaml");
+}
+
+FoundLayout best_of(const char* file,
+                    const Sets& sets,
+                    const config::ClusterConfig& cluster,
+                    int ranks) {
+  const config::RunConfig config =
+      config::load_or_throw({.file = tests::source_dir() / "configs" / file, .sets = sets});
+  const SearchResult found = search(config, cluster, ranks);
+  EXPECT_FALSE(found.best.empty());
+  if (found.best.empty()) return {};
+  std::printf("%-20s %5d devices: %s\n", file, ranks, found.best.front().choice.describe().c_str());
+  return found.best.front();
+}
+
+// The decision tree that courses draw.
+TEST(Search, DecidesAsACourseWould) {
+  // A model that fits on one device is copied: no tensor or pipeline parallelism.
+  const Choice small =
+      best_of("gpt2_124m.yaml", {"model.vocab_size=50257", "train.batch=512"}, h100(), 8).choice;
+  EXPECT_EQ(small.tp * small.pp, 1);
+  // One that does not fit on a device, but on a node with fast links, is sharded.
+  const Choice node = best_of("llama3_8b.yaml", {"train.batch=64"}, h100(), 8).choice;
+  EXPECT_NE(node.sharding, config::Sharding::kNoShard);
+  EXPECT_EQ(node.tp, 1);
+  // On a slow network shards stay inside nodes, or stages are what crosses them.
+  config::ClusterConfig slow = h100();
+  slow.network.gb_per_s = 0.3;
+  const Choice cut = best_of("llama3_8b.yaml", {"train.batch=64"}, slow, 64).choice;
+  EXPECT_LE(cut.sharding == config::Sharding::kNoShard ? 1 : cut.dp_shard * cut.tp, 8);
+  // Tensor-parallel ranks never leave a node; the largest models need tensors, stages and data.
+  const Choice large = best_of("llama3_405b.yaml", {}, h100(), 16'384).choice;
+  EXPECT_EQ(large.tp, 8);
+  EXPECT_GT(large.pp, 1);
+  EXPECT_GT(large.data_ranks(), 1);
+}
+
+TEST(Search, OfSixteenThousandDevicesIsDoneSoon) {
+  const auto began = Clock::now();
+  const FoundLayout found = best_of("llama3_405b.yaml", {}, h100(), 16'384);
+  const double seconds = seconds_since(began);
+  std::printf("a step of %.2f s, found in %.2f s\n", found.time.seconds, seconds);
+  EXPECT_LT(seconds, 5);  // 0.6 s on a quiet core
+}
+
+}  // namespace
+}  // namespace shoal::plan
