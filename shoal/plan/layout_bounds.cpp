@@ -21,6 +21,38 @@ int nodes_of(int ranks, int apart, int devices_per_node) {
   return static_cast<int>(std::min<int64_t>(ranks, spanned));
 }
 
+// The stages of one pipeline rank.
+struct RankShare {
+  int blocks = 0;
+  int first = 0;  // blocks of its first stage
+  int least = 0;  // blocks of its smallest stage
+  bool embedding = false;
+  bool head = false;
+};
+
+std::vector<RankShare> shares_of(int layers, const Choice& choice) {
+  const std::vector<blueprint::UnitRange> stages =
+      cut_into_stages(layers, choice.pp * choice.chunks);
+  std::vector<RankShare> shares(static_cast<size_t>(choice.pp));
+  for (size_t stage = 0; stage < stages.size(); ++stage) {
+    RankShare& share = shares[stage % shares.size()];
+    const blueprint::UnitRange& range = stages[stage];
+    const bool is_first = stage < shares.size();
+    if (is_first) share.first = range.blocks;
+    share.least = is_first ? range.blocks : std::min(share.least, range.blocks);
+    share.blocks += range.blocks;
+    share.embedding |= range.embedding;
+    share.head |= range.head;
+  }
+  return shares;
+}
+
+// The chunks that a rank may have under way: stages before the others run ahead of them.
+int64_t chunks_under_way(const Choice& choice, int rank) {
+  const int64_t behind = choice.pp - rank - 1;
+  return choice.chunks == 1 ? behind + 1 : 2 * behind + int64_t{choice.chunks - 1} * choice.pp + 1;
+}
+
 bool keeps_weights(Sharding sharding) {
   return sharding == Sharding::kNoShard || sharding == Sharding::kOptimizer;
 }
@@ -72,24 +104,14 @@ const LayoutBounds::ModelCost& LayoutBounds::cost_of(const Choice& choice) {
 double LayoutBounds::pipeline_seconds(const Choice& choice,
                                       const ModelCost& cost,
                                       int64_t micro_batches) const {
-  const std::vector<blueprint::UnitRange> stages =
-      cut_into_stages(config_.model.layers, choice.pp * choice.chunks);
   double before = 0;
   double longest = 0;
-  for (int rank = 0; rank < choice.pp; ++rank) {
-    double all = 0;
-    double first = 0;
-    for (size_t stage = static_cast<size_t>(rank); stage < stages.size();
-         stage += static_cast<size_t>(choice.pp)) {
-      const blueprint::UnitRange& range = stages[stage];
-      const double seconds = range.blocks * cost.block.seconds +
-                             (range.embedding ? cost.embedding.seconds : 0) +
-                             (range.head ? cost.head.seconds : 0);
-      if (stage == static_cast<size_t>(rank)) first = seconds;
-      all += seconds;
-    }
+  for (const RankShare& share : shares_of(config_.model.layers, choice)) {
+    const double ends =
+        (share.embedding ? cost.embedding.seconds : 0) + (share.head ? cost.head.seconds : 0);
+    const double all = share.blocks * cost.block.seconds + ends;
     longest = std::max(longest, static_cast<double>(micro_batches) * all + before);
-    before += first;
+    before += share.first * cost.block.seconds;
   }
   return longest;
 }
@@ -121,28 +143,30 @@ int64_t LayoutBounds::bytes_of(const Choice& choice,
                                const ModelCost& cost,
                                int64_t micro_batches) const {
   const StateBytes state = state_bytes(config_);
-  const int stages = choice.pp * choice.chunks;
-  const int64_t blocks = int64_t{config_.model.layers / stages} * choice.chunks;
-  const int64_t elements = blocks * cost.block.elements + cost.embedding.elements;
   const bool divides = choice.sharding != Sharding::kNoShard && choice.dp_shard > 1;
-  int64_t held = elements * state.total();
-  int64_t gradients = 0;  // whole until the last micro-batch
-  if (divides) {
-    const auto of_others = [&](int64_t bytes) {
-      return elements * bytes * (choice.dp_shard - 1) / choice.dp_shard;
-    };
-    held /= choice.dp_shard;
-    if (keeps_weights(choice.sharding)) held += of_others(state.weights);
-    if (keeps_weights(choice.sharding) && micro_batches > 1) gradients = of_others(state.gradients);
-  }
-  // The first rank runs ahead of the others by as many chunks as its schedule lets it, and does so
-  // again after its first backward pass when there are more micro-batches.
+  const bool keeps = keeps_weights(choice.sharding);
+  const int shards = divides ? choice.dp_shard : 1;
   const int64_t passes = micro_batches * choice.chunks;
-  const int64_t ahead =
-      choice.chunks == 1 ? choice.pp : int64_t{choice.pp} * (choice.chunks + 1) - 1;
-  const int64_t activations =
-      std::min(ahead, passes) * (config_.model.layers / stages) * cost.block.kept;
-  return held + (passes > ahead ? gradients + activations : std::max(gradients, activations));
+  int64_t most = 0;
+  int rank = 0;
+  for (const RankShare& share : shares_of(config_.model.layers, choice)) {
+    const int64_t elements = share.blocks * cost.block.elements +
+                             (share.embedding ? cost.embedding.elements : 0) +
+                             (share.head ? cost.head.elements : 0);
+    const auto of_others = [&](int64_t bytes) { return elements * bytes * (shards - 1) / shards; };
+    const int64_t held = elements * state.total() / shards + (keeps ? of_others(state.weights) : 0);
+    // Whole until the last micro-batch.
+    const int64_t gradients = keeps && micro_batches > 1 ? of_others(state.gradients) : 0;
+    // With more micro-batches a rank is as far ahead again after all its chunks have opened their
+    // gradients.
+    const int64_t ahead = chunks_under_way(choice, rank++);
+    const int64_t activations = std::min(ahead, passes) * share.least * cost.block.kept;
+    const int64_t opened = choice.chunks == 1 ? 0 : int64_t{choice.chunks} * choice.pp;
+    const bool together = passes > ahead + opened;
+    most = std::max(
+        most, held + (together ? gradients + activations : std::max(gradients, activations)));
+  }
+  return most;
 }
 
 LeastOf LayoutBounds::of(const Choice& choice) {
