@@ -26,7 +26,7 @@ struct Scored {
 };
 
 std::vector<Scored> scores_of(const ValidateWords& words, const std::vector<PublishedRow>& rows) {
-  std::vector<Group> groups;
+  std::vector<Group> groups = score::memory_groups();
   for (const std::string& file : words.clusters)
     for (Group& group : score::time_groups(config::load_cluster(file)))
       groups.push_back(std::move(group));

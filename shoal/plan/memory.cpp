@@ -10,20 +10,40 @@ namespace {
 
 using blueprint::UnitActivations;
 
-// What the rank holds all the time.
-Memory state_of(const RankPlan& plan) {
-  const StateBytes bytes = state_bytes(plan.config);
-  Memory memory;
-  for (const StagePlan& stage : plan.stages) {
-    for (const GroupPlan& group : stage.groups) {
-      memory.weights += (group.policy.keep_weights ? group.whole : group.shard) * bytes.weights;
-      memory.gradients += group.shard * bytes.gradients;
-      memory.masters += group.shard * bytes.masters;
-      memory.optimizer += group.shard * bytes.optimizer;
+// What this engine holds.
+class OurRules final : public MemoryRules {
+ public:
+  [[nodiscard]] Memory state(const RankPlan& plan) const override {
+    const StateBytes bytes = state_bytes(plan.config);
+    Memory memory;
+    for (const StagePlan& stage : plan.stages) {
+      for (const GroupPlan& group : stage.groups) {
+        memory.weights += (group.policy.keep_weights ? group.whole : group.shard) * bytes.weights;
+        memory.gradients += group.shard * bytes.gradients;
+        memory.masters += group.shard * bytes.masters;
+        memory.optimizer += group.shard * bytes.optimizer;
+      }
     }
+    return memory;
   }
-  return memory;
-}
+  [[nodiscard]] UnitActivations kept(const RankPlan& plan,
+                                     const Operation& operation) const override {
+    return blueprint::activations_of(unit_of(plan, operation).kind, plan.config.model,
+                                     plan.shape_of(operation.micro_batch), plan.bytes,
+                                     plan.config.train.recompute);
+  }
+  [[nodiscard]] UnitActivations not_kept(const RankPlan& plan,
+                                         const Operation& operation) const override {
+    return blueprint::without_backward(plan.config.model, plan.shape_of(operation.micro_batch),
+                                       plan.bytes);
+  }
+  [[nodiscard]] int64_t transferred(const RankPlan& plan, int micro_batch) const override {
+    return plan.activation_bytes(micro_batch);
+  }
+  [[nodiscard]] bool holds_whole_gradients(const RankPlan& /*plan*/) const override {
+    return false;
+  }
+};
 
 // The memory now, and its peak.
 class Tide {
@@ -55,10 +75,11 @@ class Tide {
 // Follows a program's memory through its operations.
 class Walk {
  public:
-  explicit Walk(const RankPlan& plan) : plan_(plan), tide_(state_of(plan)) {}
+  Walk(const RankPlan& plan, const MemoryRules& rules)
+      : plan_(plan), rules_(rules), tide_(rules.state(plan)) {}
 
   void step(const Operation& operation) {
-    const int64_t sent = plan_.activation_bytes(operation.micro_batch);
+    const int64_t sent = rules_.transferred(plan_, operation.micro_batch);
     switch (operation.kind) {
       case OpKind::kGather:
         return tide_.weights(is_kept(operation) ? 0 : whole_weights(operation));
@@ -73,7 +94,7 @@ class Walk {
       case OpKind::kForward:
         return forward(operation);
       case OpKind::kRecompute:
-        return tide_.activations(activations_of(operation).inside);
+        return tide_.activations(rules_.kept(plan_, operation).inside);
       case OpKind::kBackward:
         return backward(operation);
       case OpKind::kOpenGradients:
@@ -95,33 +116,23 @@ class Walk {
 
  private:
   void forward(const Operation& operation) {
-    const UnitActivations unit =
-        operation.keeps == Keeps::kAll ? activations_of(operation) : kept_nothing(operation);
+    const UnitActivations unit = operation.keeps == Keeps::kAll ? rules_.kept(plan_, operation)
+                                                                : rules_.not_kept(plan_, operation);
     tide_.activations(unit.output + unit.inside);
     tide_.for_a_moment(unit.forward);
   }
 
   void backward(const Operation& operation) {
     const StagePlan& stage = plan_.stage(operation.chunk);
-    const int64_t received = plan_.activation_bytes(operation.micro_batch);
+    const int64_t received = rules_.transferred(plan_, operation.micro_batch);
     const bool last = static_cast<size_t>(operation.index) + 1 == stage.units.size();
     // The gradient of the output, which another stage has sent, is counted below, as for every
     // unit.
     if (last && !stage.range.head) tide_.activations(-received);
-    const UnitActivations unit = activations_of(operation);
+    const UnitActivations unit = rules_.kept(plan_, operation);
     tide_.for_a_moment(unit.output + unit.backward);
     tide_.activations(-unit.inside - unit.output);
     if (operation.index == 0 && !stage.range.embedding) tide_.activations(-received);
-  }
-
-  [[nodiscard]] UnitActivations activations_of(const Operation& operation) const {
-    return blueprint::activations_of(unit_of(plan_, operation).kind, plan_.config.model,
-                                     plan_.shape_of(operation.micro_batch), plan_.bytes,
-                                     plan_.config.train.recompute);
-  }
-  [[nodiscard]] UnitActivations kept_nothing(const Operation& operation) const {
-    return blueprint::without_backward(plan_.config.model, plan_.shape_of(operation.micro_batch),
-                                       plan_.bytes);
   }
 
   [[nodiscard]] bool is_kept(const Operation& operation) const {
@@ -132,24 +143,34 @@ class Walk {
   }
   // One rank alone writes gradients where the optimizer reads them.
   [[nodiscard]] int64_t whole_gradients(const Operation& operation) const {
-    const bool divided = plan_.ranks(plan_.shards) > 1;
+    const bool divided = plan_.ranks(plan_.shards) > 1 && !rules_.holds_whole_gradients(plan_);
     return divided ? group_at(plan_, operation).whole * plan_.bytes.gradient : 0;
   }
   // A shard that is accumulated to earlier micro-batches.
   [[nodiscard]] int64_t arriving(const Operation& operation) const {
-    return operation.adds ? group_at(plan_, operation).shard * plan_.bytes.gradient : 0;
+    return operation.adds && !rules_.holds_whole_gradients(plan_)
+               ? group_at(plan_, operation).shard * plan_.bytes.gradient
+               : 0;
   }
 
   const RankPlan& plan_;
+  const MemoryRules& rules_;
   Tide tide_;
 };
 
 }  // namespace
 
-std::vector<Memory> memory_timeline(const RankPlan& plan, const Program& program) {
+const MemoryRules& our_memory_rules() {
+  static const OurRules rules;
+  return rules;
+}
+
+std::vector<Memory> memory_timeline(const RankPlan& plan,
+                                    const Program& program,
+                                    const MemoryRules& rules) {
   std::vector<Memory> timeline;
   timeline.reserve(program.size());
-  Walk walk(plan);
+  Walk walk(plan, rules);
   for (const Operation& operation : program) {
     walk.step(operation);
     timeline.push_back(walk.take_highest());
@@ -158,8 +179,8 @@ std::vector<Memory> memory_timeline(const RankPlan& plan, const Program& program
   return timeline;
 }
 
-Memory memory_of(const RankPlan& plan, const Program& program) {
-  const std::vector<Memory> timeline = memory_timeline(plan, program);
+Memory memory_of(const RankPlan& plan, const Program& program, const MemoryRules& rules) {
+  const std::vector<Memory> timeline = memory_timeline(plan, program, rules);
   return *std::max_element(timeline.begin(), timeline.end(),
                            [](const Memory& a, const Memory& b) { return a.peak() < b.peak(); });
 }

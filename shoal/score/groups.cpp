@@ -1,14 +1,40 @@
 #include "shoal/score/groups.h"
 
+#include <algorithm>
 #include <string>
 
 #include "shoal/plan/layout.h"
 #include "shoal/plan/step_time.h"
+#include "shoal/score/megatron_memory.h"
 
 namespace shoal::score {
 namespace {
 
 std::string first_word(const std::string& name) { return name.substr(0, name.find('-')); }
+
+// The ranks whose memory was measured, of one data-parallel place.
+std::vector<int> measured_ranks(const PublishedRow& row, const plan::Mesh& mesh) {
+  if (row.setup.scope == Scope::kLastRank) return {mesh.num_ranks() - 1};
+  std::vector<int> ranks;
+  for (const int rank : mesh.peers(0, {plan::Axis::kPp, plan::Axis::kTp}))
+    if (row.setup.scope == Scope::kWorstRank ||
+        mesh.position(rank, plan::Axis::kPp) == row.setup.stage)
+      ranks.push_back(rank);
+  return ranks;
+}
+
+double megatron_bytes(const PublishedRow& row) {
+  const plan::Mesh mesh = plan::mesh_of(row.config.parallel, row.ranks);
+  const MegatronRules rules(row.setup);
+  int64_t most = 0;
+  for (const int rank : measured_ranks(row, mesh)) {
+    const plan::RankPlan plan = plan::plan_of(row.config, mesh, rank);
+    most = std::max(most, row.metric == Metric::kHeldMemory
+                              ? rules.held(plan)
+                              : plan::memory_of(plan, plan::training_program(plan), rules).peak());
+  }
+  return static_cast<double>(most);
+}
 
 double step_seconds(const PublishedRow& row, config::ClusterConfig cluster) {
   cluster.device.flash_attention = row.setup.flash_attention;
@@ -18,6 +44,40 @@ double step_seconds(const PublishedRow& row, config::ClusterConfig cluster) {
 }
 
 }  // namespace
+
+std::vector<Group> memory_groups() {
+  std::vector<Group> groups;
+  groups.push_back({.name = "mci, between steps",
+                    .holds = from("mci", Metric::kHeldMemory),
+                    .predict = megatron_bytes});
+  groups.push_back(
+      {.name = "mci, peak", .holds = from("mci", Metric::kPeakMemory), .predict = megatron_bytes});
+  groups.push_back({.name = "mci26, between steps",
+                    .holds = from("mci26", Metric::kHeldMemory),
+                    .predict = megatron_bytes});
+  groups.push_back({.name = "mci26, peak",
+                    .holds = from("mci26", Metric::kPeakMemory),
+                    .predict = megatron_bytes});
+  groups.push_back({.name = "smxB, peak of the worst rank",
+                    .holds =
+                        [](const PublishedRow& row) {
+                          return from("smxB", Metric::kPeakMemory)(row) &&
+                                 row.setup.scope == Scope::kWorstRank;
+                        },
+                    .predict = megatron_bytes,
+                    .to_beat = 0.0046,
+                    .held_by = "SimuMax"});
+  groups.push_back({.name = "smxB, peak of a stage",
+                    .holds =
+                        [](const PublishedRow& row) {
+                          return from("smxB", Metric::kPeakMemory)(row) &&
+                                 row.setup.scope == Scope::kStage;
+                        },
+                    .predict = megatron_bytes,
+                    .to_beat = 0.0088,
+                    .held_by = "SimuMax"});
+  return groups;
+}
 
 std::vector<Group> time_groups(const config::ClusterConfig& cluster) {
   struct Known {

@@ -207,6 +207,7 @@ Setup setup_of(const Cells& cells) {
   setup.flash_attention = cells.text("attention") == "flash";
   setup.sequence_parallel = cells.truth("sp", false);
   setup.fused_gradients = cells.truth("fused_grads", false);
+  setup.fp16 = cells.text("precision") == "fp16";
   setup.dropout = cells.number("dropout");
   setup.context_ranks = cells.small("cp");
   const std::string& scope = cells.text("scope");

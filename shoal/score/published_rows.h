@@ -47,6 +47,7 @@ struct Setup {
   bool flash_attention = true;     // or scores are kept
   bool sequence_parallel = false;  // of tensor-parallel ranks; ours always are
   bool fused_gradients = false;    // weight gradients are added to the sum by the product itself
+  bool fp16 = false;               // planned as bf16
   double dropout = 0;              // ours is 0 in the config
   int context_ranks = 1;           // counted as data-parallel ranks with shorter sequences
   Scope scope = Scope::kWorstRank;

@@ -1,0 +1,156 @@
+#include "shoal/score/megatron_memory.h"
+
+#include <algorithm>
+
+#include "shoal/core/error.h"
+
+namespace shoal::score {
+namespace {
+
+using blueprint::UnitActivations;
+using config::ModelConfig;
+using plan::Operation;
+using plan::RankPlan;
+
+constexpr int64_t kHalf = 2;
+constexpr int64_t kWide = 4;
+constexpr int64_t kMiB = int64_t{1} << 20;
+
+// The tensors of a block, in bytes.
+struct Tensors {
+  int64_t rows = 0;   // hidden states of the rows that this rank has
+  int64_t masks = 0;  // of dropout, after attention or MLP
+  int64_t statistics = 0;
+  int64_t qkv = 0;
+  int64_t attended = 0;  // with what its backward pass needs
+  int64_t up = 0;
+  int64_t hidden = 0;
+  int64_t logits = 0;  // half precision
+};
+
+Tensors tensors_of(const RankPlan& plan, int micro_batch, const Setup& setup) {
+  const ModelConfig& model = plan.config.model;
+  const blueprint::PassShape pass = plan.shape_of(micro_batch);
+  const blueprint::LocalHeads local =
+      blueprint::local_heads(model.heads, model.num_kv_heads(), pass.tensor_place);
+  const int64_t tokens = pass.sequences * model.context;
+  const int64_t own =
+      setup.sequence_parallel ? blueprint::largest_share(tokens, pass.tensor_place.ranks) : tokens;
+  const int64_t head = model.features_per_head();
+  const int64_t hidden = blueprint::share_of(model.hidden_width(), pass.tensor_place).count;
+  Tensors found;
+  found.rows = own * model.width * kHalf;
+  found.masks = setup.dropout > 0 ? own * model.width : 0;
+  found.statistics = (model.norm == config::NormKind::kRms ? 1 : 2) * own * kWide;
+  found.qkv = tokens * (local.heads + 2 * local.kv_heads) * head * kHalf;
+  found.attended = tokens * local.heads * head * kHalf;
+  if (setup.flash_attention) {
+    found.attended += tokens * local.heads * kWide;  // sums of exponentials
+  } else if (plan.config.train.recompute != config::Recompute::kSelective) {
+    // Softmax, mask, and what it left.
+    found.attended +=
+        tokens * local.heads * model.context * (setup.dropout > 0 ? 2 * kHalf + 1 : kHalf);
+  }
+  found.hidden = tokens * hidden * kHalf;
+  found.up = found.hidden * (model.activation == config::Activation::kSwiglu ? 2 : 1);
+  found.logits = tokens * blueprint::share_of(*model.vocab_size, pass.tensor_place).count * kHalf;
+  return found;
+}
+
+// Parameters of one block after the tensor split, of its matrices alone.
+int64_t matrices_of_a_block(const RankPlan& plan) {
+  for (const plan::StagePlan& stage : plan.stages)
+    for (const blueprint::UnitBlueprint& unit : stage.units) {
+      if (unit.kind != config::UnitKind::kBlock) continue;
+      int64_t elements = 0;
+      for (const blueprint::WeightSpec& weight : unit.weights)
+        if (weight.is_matrix()) elements += weight.local_elements();
+      return elements;
+    }
+  return 0;
+}
+
+int64_t parameters_of(const RankPlan& plan) {
+  int64_t elements = 0;
+  for (const plan::StagePlan& stage : plan.stages)
+    for (const blueprint::UnitBlueprint& unit : stage.units)
+      for (const blueprint::WeightSpec& weight : unit.weights) elements += weight.local_elements();
+  return elements;
+}
+
+// Workspaces of cuBLAS, 32 MiB each on Hopper and later and with CUBLAS_WORKSPACE_CONFIG=:4096:8: of torch one
+// for each thread and library that multiplies, and one of Transformer Engine, which is 4 MiB on older devices.
+int64_t workspaces(const Setup& setup) {
+  const bool engine = setup.engine != "megatron-local";
+  const bool old = setup.gpu.starts_with("A100");
+  return engine ? (64 + (old ? 4 : 32)) * kMiB : 128 * kMiB;
+}
+
+}  // namespace
+
+plan::Memory MegatronRules::state(const RankPlan& plan) const {
+  const int64_t parameters = parameters_of(plan);
+  const int64_t shards = plan.ranks(plan.shards);
+  const int64_t shard = (parameters + shards - 1) / shards;
+  const bool all = plan.config.parallel.sharding == config::Sharding::kFullShard;
+  plan::Memory memory;
+  memory.weights = (all ? shard : parameters) * kHalf;
+  // fp32 sums with bf16. With fp16, sums in fp16 and a copy of the shard in fp32 for the update.
+  memory.gradients = setup_.fp16 ? (all ? shard : parameters) * kHalf + shard * kWide
+                                 : (all ? shard : parameters) * kWide;
+  memory.masters = shard * kWide;
+  memory.optimizer = 2 * shard * kWide;
+  memory.activations = workspaces(setup_);
+  // Transformer Engine with fused gradient accumulation hands autograd one dummy gradient for each shape.
+  if (setup_.fused_gradients) memory.activations += matrices_of_a_block(plan) * kHalf;
+  return memory;
+}
+
+UnitActivations MegatronRules::kept(const RankPlan& plan, const Operation& operation) const {
+  const Tensors t = tensors_of(plan, operation.micro_batch, setup_);
+  const plan::StagePlan& stage = plan.stage(operation.chunk);
+  switch (plan::unit_of(plan, operation).kind) {
+    case config::UnitKind::kEmbedding:
+      return {.output = t.rows, .inside = t.masks, .forward = t.rows, .backward = t.rows};
+    case config::UnitKind::kBlock: {
+      UnitActivations found;
+      // The output of a stage is freed when it has been sent (deallocate_pipeline_outputs).
+      const bool sent =
+          !stage.range.head && static_cast<size_t>(operation.index) + 1 == stage.units.size();
+      found.output = sent ? 0 : t.rows;
+      found.inside =
+          3 * t.rows + 2 * t.statistics + 2 * t.masks + t.qkv + t.attended + t.up + t.hidden;
+      found.forward = 2 * t.rows;
+      found.backward = t.rows + t.hidden + t.up + (sent ? t.rows : 0);
+      return found;
+    }
+    case config::UnitKind::kHead:
+      // Softmax in fp32 is kept; logits, or their gradient, are beside it in half precision.
+      return {.inside = t.rows + t.statistics + 2 * t.logits,
+              .forward = t.logits,
+              .backward = t.logits};
+  }
+  throw BugError("no such unit");
+}
+
+UnitActivations MegatronRules::not_kept(const RankPlan& plan, const Operation& operation) const {
+  const Tensors t = tensors_of(plan, operation.micro_batch, setup_);
+  return {.output = t.rows, .forward = 2 * t.rows + t.up + t.hidden};
+}
+
+int64_t MegatronRules::transferred(const RankPlan& plan, int micro_batch) const {
+  return tensors_of(plan, micro_batch, setup_).rows;
+}
+
+bool MegatronRules::holds_whole_gradients(const RankPlan& plan) const {
+  return plan.config.parallel.sharding == config::Sharding::kOptimizer;
+}
+
+int64_t MegatronRules::held(const RankPlan& plan) const {
+  int64_t inputs = 0;
+  for (const plan::StagePlan& stage : plan.stages)
+    if (!stage.range.embedding) inputs += 2 * transferred(plan, 0);
+  return state(plan).peak() + inputs;
+}
+
+}  // namespace shoal::score
