@@ -25,7 +25,10 @@ struct Tensors {
   int64_t attended = 0;  // with what its backward pass needs
   int64_t up = 0;
   int64_t hidden = 0;
-  int64_t logits = 0;  // half precision
+  int64_t logits = 0;    // half precision
+  int64_t gathered = 0;  // hidden states of all rows, and the head's gradient of its input
+  int64_t matrix = 0;    // of the head or the embedding, half precision
+  int64_t mask = 0;      // which positions may look at which
 };
 
 Tensors tensors_of(const RankPlan& plan, int micro_batch, const Setup& setup) {
@@ -51,9 +54,19 @@ Tensors tensors_of(const RankPlan& plan, int micro_batch, const Setup& setup) {
     found.attended +=
         tokens * local.heads * model.context * (setup.dropout > 0 ? 2 * kHalf + 1 : kHalf);
   }
+  if (setup.context_ranks > 1) {
+    // Beside what the projection keeps: the result in front of the all-to-all (out_part), or the keys and values
+    // that went round (p2p_comm_buffers).
+    found.attended += setup.context_by_heads ? tokens * local.heads * head * kHalf
+                                             : tokens * 2 * local.kv_heads * head * kHalf;
+  }
   found.hidden = tokens * hidden * kHalf;
   found.up = found.hidden * (model.activation == config::Activation::kSwiglu ? 2 : 1);
-  found.logits = tokens * blueprint::share_of(*model.vocab_size, pass.tensor_place).count * kHalf;
+  const int64_t classes = blueprint::share_of(*model.vocab_size, pass.tensor_place).count;
+  found.logits = tokens * classes * kHalf;
+  found.gathered = tokens * model.width * kHalf;
+  found.matrix = classes * model.width * kHalf;
+  found.mask = setup.attention_mask ? tokens * model.context * setup.context_ranks : 0;
   return found;
 }
 
@@ -86,6 +99,29 @@ int64_t workspaces(const Setup& setup) {
   return engine ? (64 + (old ? 4 : 32)) * kMiB : 128 * kMiB;
 }
 
+UnitActivations head_of(const Tensors& t, const Setup& setup) {
+  // The head's linear layer goes backward with the gradients of the logits, of its input (of all rows, and then of
+  // this rank's) and of its matrix, which is a dummy when gradients are fused.
+  const int64_t linear = t.logits + t.gathered + (setup.sequence_parallel ? t.rows : 0) + t.matrix;
+  UnitActivations found{.inside = t.rows + t.statistics + t.mask};
+  switch (setup.loss) {
+    case LossKind::kFused:
+      found.inside += t.logits;
+      found.backward = linear - t.logits;
+      return found;
+    case LossKind::kPlain:
+      found.forward = t.logits;
+      break;
+    case LossKind::kJit:
+      found.forward = 3 * t.logits;
+      break;
+  }
+  const int64_t softmax = 2 * t.logits;  // fp32
+  found.inside += softmax;
+  found.backward = std::max(t.logits, linear - softmax);
+  return found;
+}
+
 }  // namespace
 
 plan::Memory MegatronRules::state(const RankPlan& plan) const {
@@ -103,6 +139,9 @@ plan::Memory MegatronRules::state(const RankPlan& plan) const {
   memory.activations = workspaces(setup_);
   // Transformer Engine with fused gradient accumulation hands autograd one dummy gradient for each shape.
   if (setup_.fused_gradients) memory.activations += matrices_of_a_block(plan) * kHalf;
+  // Where ranks gather the rows of the head's input; it is never freed (get_global_memory_buffer).
+  if (setup_.sequence_parallel && plan.tensor_place.ranks > 1 && plan.stages.back().range.head)
+    memory.activations += tensors_of(plan, 0, setup_).gathered;
   return memory;
 }
 
@@ -111,7 +150,11 @@ UnitActivations MegatronRules::kept(const RankPlan& plan, const Operation& opera
   const plan::StagePlan& stage = plan.stage(operation.chunk);
   switch (plan::unit_of(plan, operation).kind) {
     case config::UnitKind::kEmbedding:
-      return {.output = t.rows, .inside = t.masks, .forward = t.rows, .backward = t.rows};
+      // The gradient of the matrix is made in half precision, then added to the sum.
+      return {.output = t.rows,
+              .inside = t.masks + (stage.range.head ? 0 : t.mask),
+              .forward = t.rows,
+              .backward = t.matrix};
     case config::UnitKind::kBlock: {
       UnitActivations found;
       // The output of a stage is freed when it has been sent (deallocate_pipeline_outputs).
@@ -121,14 +164,11 @@ UnitActivations MegatronRules::kept(const RankPlan& plan, const Operation& opera
       found.inside =
           3 * t.rows + 2 * t.statistics + 2 * t.masks + t.qkv + t.attended + t.up + t.hidden;
       found.forward = 2 * t.rows;
-      found.backward = t.rows + t.hidden + t.up + (sent ? t.rows : 0);
+      found.backward = t.up + (sent ? t.rows : 0);
       return found;
     }
     case config::UnitKind::kHead:
-      // Softmax in fp32 is kept; logits, or their gradient, are beside it in half precision.
-      return {.inside = t.rows + t.statistics + 2 * t.logits,
-              .forward = t.logits,
-              .backward = t.logits};
+      return head_of(t, setup_);
   }
   throw BugError("no such unit");
 }

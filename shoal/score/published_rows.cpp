@@ -209,6 +209,16 @@ Setup setup_of(const Cells& cells) {
   setup.fused_gradients = cells.truth("fused_grads", false);
   setup.fp16 = cells.text("precision") == "fp16";
   setup.dropout = cells.number("dropout");
+  const std::string& loss = cells.text("loss");
+  if (loss == "deferred") throw Uncovered{"the weight gradient of the head is deferred"};
+  if (!loss.empty() && loss != "plain" && loss != "jit" && loss != "te")
+    cells.refuse("loss", "plain, jit, te, deferred or nothing");
+  setup.loss = loss == "te" ? LossKind::kFused : loss == "jit" ? LossKind::kJit : LossKind::kPlain;
+  setup.attention_mask = cells.truth("mask", false);
+  const std::string& context = cells.text("context");
+  if (!context.empty() && context != "ring" && context != "heads")
+    cells.refuse("context", "ring, heads or nothing");
+  setup.context_by_heads = context == "heads";
   setup.context_ranks = cells.small("cp");
   const std::string& scope = cells.text("scope");
   if (scope == "last rank") {
