@@ -65,13 +65,13 @@ std::map<std::string, int> reasons_of(const PublishedRows& published) {
 void print_table(const ValidateWords& words,
                  const std::vector<Scored>& scores,
                  const PublishedRows& published) {
-  constexpr const char* kLine = "{:<34} {:>5} {:>10} {:>10}  {:<12} {:<6} {}\n";
-  std::cout << format(kLine, "group", "rows", "mean", "worst", "of", "kind", "to beat");
+  constexpr const char* kLine = "{:<34} {:>5} {:>10} {:>10}  {:<12} {:<8} {}\n";
+  std::cout << format(kLine, "group", "rows", "mean", "worst", "of", "rows are", "to beat");
   for (const Scored& scored : scores) {
     const Compared& worst = *scored.score.worst();
     std::cout << format(
         kLine, scored.group.name, scored.score.rows.size(), mean_shown(scored.score.mean()),
-        error_shown(worst.error()), worst.row->id, scored.group.fitted ? "fit" : "test",
+        error_shown(worst.error()), worst.row->id, score::evidence_name(scored.group.evidence),
         scored.group.to_beat
             ? format("{}: {}", scored.group.held_by, mean_shown(*scored.group.to_beat))
             : "");
@@ -95,7 +95,7 @@ Report json_report(const ValidateWords& words,
                            {"mean_error", scored.score.mean()},
                            {"worst_error", worst.error()},
                            {"worst_row", worst.row->id},
-                           {"fitted", scored.group.fitted}};
+                           {"evidence", std::string(score::evidence_name(scored.group.evidence))}};
     if (scored.group.to_beat) {
       facts.emplace_back("to_beat", *scored.group.to_beat);
       facts.emplace_back("held_by", scored.group.held_by);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "shoal/core/error.h"
+#include "shoal/score/parameters.h"
 
 namespace shoal::score {
 namespace {
@@ -83,14 +84,6 @@ int64_t matrices_of_a_block(const RankPlan& plan) {
   return 0;
 }
 
-int64_t parameters_of(const RankPlan& plan) {
-  int64_t elements = 0;
-  for (const plan::StagePlan& stage : plan.stages)
-    for (const blueprint::UnitBlueprint& unit : stage.units)
-      for (const blueprint::WeightSpec& weight : unit.weights) elements += weight.local_elements();
-  return elements;
-}
-
 // Workspaces of cuBLAS, 32 MiB each on Hopper and later and with CUBLAS_WORKSPACE_CONFIG=:4096:8: of torch one
 // for each thread and library that multiplies, and one of Transformer Engine, which is 4 MiB on older devices.
 int64_t workspaces(const Setup& setup) {
@@ -137,8 +130,9 @@ plan::Memory MegatronRules::state(const RankPlan& plan) const {
   memory.masters = shard * kWide;
   memory.optimizer = 2 * shard * kWide;
   memory.activations = workspaces(setup_);
-  // Transformer Engine with fused gradient accumulation hands autograd one dummy gradient for each shape.
-  if (setup_.fused_gradients) memory.activations += matrices_of_a_block(plan) * kHalf;
+  // With fused gradient accumulation, Transformer Engine from 2.3 on keeps one dummy gradient for each shape of a
+  // weight, to hand it to autograd (get_dummy_wgrad).
+  if (setup_.dummy_gradients) memory.activations += matrices_of_a_block(plan) * kHalf;
   // Where ranks gather the rows of the head's input; it is never freed (get_global_memory_buffer).
   if (setup_.sequence_parallel && plan.tensor_place.ranks > 1 && plan.stages.back().range.head)
     memory.activations += tensors_of(plan, 0, setup_).gathered;

@@ -189,12 +189,14 @@ double value_of(const Cells& cells, const RunConfig& config, int ranks) {
   if (unit == "MiB") return value * 1024 * 1024;
   if (unit == "GiB") return value * 1024 * 1024 * 1024;
   if (unit == "tokens/s/GPU") return tokens / (value * ranks);
+  if (unit == "samples/s/GPU") return static_cast<double>(config.train.batch) / (value * ranks);
+  if (unit == "GB") return value * 1e9;
   if (unit == "TFLOP/s/GPU") {
     if (config.train.recompute != config::Recompute::kFull)
       throw Uncovered{"operations counted for full recomputation, of a run without it"};
     return operations_2021(config) / (value * 1e12 * ranks);
   }
-  cells.refuse("unit", "s, ms, bytes, MiB, GiB, tokens/s/GPU or TFLOP/s/GPU");
+  cells.refuse("unit", "s, ms, bytes, MiB, GiB, GB, tokens/s/GPU, samples/s/GPU or TFLOP/s/GPU");
 }
 
 Setup setup_of(const Cells& cells) {
@@ -206,7 +208,7 @@ Setup setup_of(const Cells& cells) {
     cells.refuse("attention", "flash or unfused");
   setup.flash_attention = cells.text("attention") == "flash";
   setup.sequence_parallel = cells.truth("sp", false);
-  setup.fused_gradients = cells.truth("fused_grads", false);
+  setup.dummy_gradients = cells.truth("dummy_grads", false);
   setup.fp16 = cells.text("precision") == "fp16";
   setup.dropout = cells.number("dropout");
   const std::string& loss = cells.text("loss");

@@ -53,7 +53,7 @@ struct Setup {
   int gpus_per_node = 8;
   bool flash_attention = true;     // or scores are kept
   bool sequence_parallel = false;  // of tensor-parallel ranks; ours always are
-  bool fused_gradients = false;    // weight gradients are added to the sum by the product itself
+  bool dummy_gradients = false;    // one for each shape of a weight is kept
   bool fp16 = false;               // planned as bf16
   double dropout = 0;              // ours is 0 in the config
   LossKind loss = LossKind::kPlain;
