@@ -3,47 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "shoal/plan/counts.h"
-
 namespace shoal::plan {
 namespace {
 
 using blueprint::UnitActivations;
-
-// What this engine holds.
-class OurRules final : public MemoryRules {
- public:
-  [[nodiscard]] Memory state(const RankPlan& plan) const override {
-    const StateBytes bytes = state_bytes(plan.config);
-    Memory memory;
-    for (const StagePlan& stage : plan.stages) {
-      for (const GroupPlan& group : stage.groups) {
-        memory.weights += (group.policy.keep_weights ? group.whole : group.shard) * bytes.weights;
-        memory.gradients += group.shard * bytes.gradients;
-        memory.masters += group.shard * bytes.masters;
-        memory.optimizer += group.shard * bytes.optimizer;
-      }
-    }
-    return memory;
-  }
-  [[nodiscard]] UnitActivations kept(const RankPlan& plan,
-                                     const Operation& operation) const override {
-    return blueprint::activations_of(unit_of(plan, operation).kind, plan.config.model,
-                                     plan.shape_of(operation.micro_batch), plan.bytes,
-                                     plan.config.train.recompute);
-  }
-  [[nodiscard]] UnitActivations not_kept(const RankPlan& plan,
-                                         const Operation& operation) const override {
-    return blueprint::without_backward(plan.config.model, plan.shape_of(operation.micro_batch),
-                                       plan.bytes);
-  }
-  [[nodiscard]] int64_t transferred(const RankPlan& plan, int micro_batch) const override {
-    return plan.activation_bytes(micro_batch);
-  }
-  [[nodiscard]] bool holds_whole_gradients(const RankPlan& /*plan*/) const override {
-    return false;
-  }
-};
 
 // The memory now, and its peak.
 class Tide {
@@ -98,23 +61,26 @@ class Walk {
       case OpKind::kBackward:
         return backward(operation);
       case OpKind::kOpenGradients:
-        return tide_.gradients(whole_gradients(operation));
+        return gradients(whole_gradients(operation));
       case OpKind::kExchangeTied:
         return tide_.for_a_moment(tied_elements(plan_, unit_of(plan_, operation)) *
                                   plan_.bytes.gradient);
       case OpKind::kReduce:
-        return tide_.gradients(arriving(operation));
+        return gradients(arriving(operation));
       case OpKind::kAwaitReduce:
-        return tide_.gradients(-arriving(operation) - whole_gradients(operation));
+        return gradients(-arriving(operation) - whole_gradients(operation));
       default:
         return;
     }
   }
 
-  // Returns the peak since the last call.
   Memory take_highest() { return tide_.take_highest(); }
 
  private:
+  void gradients(int64_t bytes) {
+    if (!rules_.holds_whole_gradients(plan_)) tide_.gradients(bytes);
+  }
+
   void forward(const Operation& operation) {
     const UnitActivations unit = operation.keeps == Keeps::kAll ? rules_.kept(plan_, operation)
                                                                 : rules_.not_kept(plan_, operation);
@@ -125,9 +91,8 @@ class Walk {
   void backward(const Operation& operation) {
     const StagePlan& stage = plan_.stage(operation.chunk);
     const int64_t received = rules_.transferred(plan_, operation.micro_batch);
-    const bool last = static_cast<size_t>(operation.index) + 1 == stage.units.size();
-    // The gradient of the output, which another stage has sent, is counted below, as for every
-    // unit.
+    const bool last = operation.index + 1 == static_cast<int32_t>(stage.units.size());
+    // A gradient that another stage has sent is counted below, as that of every unit's output.
     if (last && !stage.range.head) tide_.activations(-received);
     const UnitActivations unit = rules_.kept(plan_, operation);
     tide_.for_a_moment(unit.output + unit.backward);
@@ -143,14 +108,12 @@ class Walk {
   }
   // One rank alone writes gradients where the optimizer reads them.
   [[nodiscard]] int64_t whole_gradients(const Operation& operation) const {
-    const bool divided = plan_.ranks(plan_.shards) > 1 && !rules_.holds_whole_gradients(plan_);
+    const bool divided = plan_.ranks(plan_.shards) > 1;
     return divided ? group_at(plan_, operation).whole * plan_.bytes.gradient : 0;
   }
   // A shard that is accumulated to earlier micro-batches.
   [[nodiscard]] int64_t arriving(const Operation& operation) const {
-    return operation.adds && !rules_.holds_whole_gradients(plan_)
-               ? group_at(plan_, operation).shard * plan_.bytes.gradient
-               : 0;
+    return operation.adds ? group_at(plan_, operation).shard * plan_.bytes.gradient : 0;
   }
 
   const RankPlan& plan_;
@@ -159,11 +122,6 @@ class Walk {
 };
 
 }  // namespace
-
-const MemoryRules& our_memory_rules() {
-  static const OurRules rules;
-  return rules;
-}
 
 std::vector<Memory> memory_timeline(const RankPlan& plan,
                                     const Program& program,

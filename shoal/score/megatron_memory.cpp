@@ -84,8 +84,9 @@ int64_t matrices_of_a_block(const RankPlan& plan) {
   return 0;
 }
 
-// Workspaces of cuBLAS, 32 MiB each on Hopper and later and with CUBLAS_WORKSPACE_CONFIG=:4096:8: of torch one
-// for each thread and library that multiplies, and one of Transformer Engine, which is 4 MiB on older devices.
+// Workspaces of cuBLAS, 32 MiB each on Hopper and later, or with CUBLAS_WORKSPACE_CONFIG=:4096:8. Transformer
+// Engine has one, of 4 MiB on older devices. How many torch has beside it, two or four, is the one thing here that
+// was read from measurements: what rows 13, 15 and 39 of mci hold between steps beside their parameters, to 8 KB.
 int64_t workspaces(const Setup& setup) {
   const bool engine = setup.engine != "megatron-local";
   const bool old = setup.gpu.starts_with("A100");
