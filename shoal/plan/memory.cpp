@@ -6,8 +6,6 @@
 namespace shoal::plan {
 namespace {
 
-using blueprint::UnitActivations;
-
 // The memory now, and its peak.
 class Tide {
  public:
@@ -82,8 +80,9 @@ class Walk {
   }
 
   void forward(const Operation& operation) {
-    const UnitActivations unit = operation.keeps == Keeps::kAll ? rules_.kept(plan_, operation)
-                                                                : rules_.not_kept(plan_, operation);
+    const blueprint::UnitActivations unit = operation.keeps == Keeps::kAll
+                                                ? rules_.kept(plan_, operation)
+                                                : rules_.not_kept(plan_, operation);
     tide_.activations(unit.output + unit.inside);
     tide_.for_a_moment(unit.forward);
   }
@@ -94,7 +93,7 @@ class Walk {
     const bool last = operation.index + 1 == static_cast<int32_t>(stage.units.size());
     // A gradient that another stage has sent is counted below, as that of every unit's output.
     if (last && !stage.range.head) tide_.activations(-received);
-    const UnitActivations unit = rules_.kept(plan_, operation);
+    const blueprint::UnitActivations unit = rules_.kept(plan_, operation);
     tide_.for_a_moment(unit.output + unit.backward);
     tide_.activations(-unit.inside - unit.output);
     if (operation.index == 0 && !stage.range.embedding) tide_.activations(-received);
