@@ -1,8 +1,8 @@
 #include "app/cmd_plan_validate.h"
 
-#include <cmath>
 #include <iostream>
 #include <map>
+#include <set>
 
 #include "shoal/config/cluster_config.h"
 #include "shoal/core/format.h"
@@ -26,7 +26,7 @@ struct Scored {
 };
 
 std::vector<Scored> scores_of(const ValidateWords& words, const std::vector<PublishedRow>& rows) {
-  std::vector<Group> groups;
+  std::vector<Group> groups = score::memory_groups();
   for (const std::string& file : words.clusters)
     for (Group& group : score::time_groups(config::load_cluster(file)))
       groups.push_back(std::move(group));
@@ -54,33 +54,51 @@ void print_rows(const Scored& scored) {
         value_shown(*compared.row, compared.predicted), error_shown(compared.error()));
 }
 
-// Reasons with how many rows they keep out, and whose these are.
-std::map<std::string, int> reasons_of(const PublishedRows& published) {
-  std::map<std::string, int> reasons;
+// Why rows are not compared, and how many of each source.
+using Reasons = std::map<std::string, int>;
+
+Reasons reasons_of(const std::vector<Scored>& scores, const PublishedRows& published) {
+  Reasons reasons;
   for (const score::UncoveredRow& row : published.uncovered)
     ++reasons[format("{}: {}", row.id.substr(0, row.id.rfind('-')), row.reason)];
+  std::set<const PublishedRow*> compared;
+  for (const Scored& scored : scores)
+    for (const Compared& row : scored.score.rows) compared.insert(row.row);
+  for (const PublishedRow& row : published.rows) {
+    if (compared.contains(&row)) continue;
+    ++reasons[is_memory(row.metric)
+                  ? format("{}: no rules for the memory of {}", row.source(), row.setup.engine)
+                  : format("{}: step times of {}, which no --cluster describes", row.source(),
+                           row.setup.gpu)];
+  }
   return reasons;
+}
+
+int total_of(const Reasons& reasons) {
+  int total = 0;
+  for (const auto& [reason, count] : reasons) total += count;
+  return total;
 }
 
 void print_table(const ValidateWords& words,
                  const std::vector<Scored>& scores,
                  const PublishedRows& published) {
-  constexpr const char* kLine = "{:<34} {:>5} {:>10} {:>10}  {:<12} {:<6} {}\n";
-  std::cout << format(kLine, "group", "rows", "mean", "worst", "of", "kind", "to beat");
+  constexpr const char* kLine = "{:<34} {:>5} {:>10} {:>10}  {:<12} {:<8} {}\n";
+  std::cout << format(kLine, "group", "rows", "mean", "worst", "of", "rows are", "to beat");
   for (const Scored& scored : scores) {
     const Compared& worst = *scored.score.worst();
     std::cout << format(
         kLine, scored.group.name, scored.score.rows.size(), mean_shown(scored.score.mean()),
-        error_shown(worst.error()), worst.row->id, scored.group.fitted ? "fit" : "test",
+        error_shown(worst.error()), worst.row->id, score::evidence_name(scored.group.evidence),
         scored.group.to_beat
             ? format("{}: {}", scored.group.held_by, mean_shown(*scored.group.to_beat))
             : "");
     if (words.rows) print_rows(scored);
   }
-  std::cout << format("\n{} rows of {} are not covered:\n", published.uncovered.size(),
+  const Reasons reasons = reasons_of(scores, published);
+  std::cout << format("\n{} rows of {} are not compared:\n", total_of(reasons),
                       published.uncovered.size() + published.rows.size());
-  for (const auto& [reason, count] : reasons_of(published))
-    std::cout << format("  {:>4}  {}\n", count, reason);
+  for (const auto& [reason, count] : reasons) std::cout << format("  {:>4}  {}\n", count, reason);
 }
 
 Report json_report(const ValidateWords& words,
@@ -95,7 +113,7 @@ Report json_report(const ValidateWords& words,
                            {"mean_error", scored.score.mean()},
                            {"worst_error", worst.error()},
                            {"worst_row", worst.row->id},
-                           {"fitted", scored.group.fitted}};
+                           {"evidence", std::string(score::evidence_name(scored.group.evidence))}};
     if (scored.group.to_beat) {
       facts.emplace_back("to_beat", *scored.group.to_beat);
       facts.emplace_back("held_by", scored.group.held_by);
@@ -109,8 +127,8 @@ Report json_report(const ValidateWords& words,
                              {"measured", compared.row->value},
                              {"predicted", compared.predicted}});
   }
-  Report::Section& uncovered = report.section("uncovered");
-  for (const auto& [reason, count] : reasons_of(published)) uncovered.add(reason, count);
+  Report::Section& others = report.section("not_compared");
+  for (const auto& [reason, count] : reasons_of(scores, published)) others.add(reason, count);
   return report;
 }
 

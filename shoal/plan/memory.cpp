@@ -3,27 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "shoal/plan/counts.h"
-
 namespace shoal::plan {
 namespace {
-
-using blueprint::UnitActivations;
-
-// What the rank holds all the time.
-Memory state_of(const RankPlan& plan) {
-  const StateBytes bytes = state_bytes(plan.config);
-  Memory memory;
-  for (const StagePlan& stage : plan.stages) {
-    for (const GroupPlan& group : stage.groups) {
-      memory.weights += (group.policy.keep_weights ? group.whole : group.shard) * bytes.weights;
-      memory.gradients += group.shard * bytes.gradients;
-      memory.masters += group.shard * bytes.masters;
-      memory.optimizer += group.shard * bytes.optimizer;
-    }
-  }
-  return memory;
-}
 
 // The memory now, and its peak.
 class Tide {
@@ -55,10 +36,11 @@ class Tide {
 // Follows a program's memory through its operations.
 class Walk {
  public:
-  explicit Walk(const RankPlan& plan) : plan_(plan), tide_(state_of(plan)) {}
+  Walk(const RankPlan& plan, const MemoryRules& rules)
+      : plan_(plan), rules_(rules), tide_(rules.state(plan)) {}
 
   void step(const Operation& operation) {
-    const int64_t sent = plan_.activation_bytes(operation.micro_batch);
+    const int64_t sent = rules_.transferred(plan_, operation.micro_batch);
     switch (operation.kind) {
       case OpKind::kGather:
         return tide_.weights(is_kept(operation) ? 0 : whole_weights(operation));
@@ -73,55 +55,48 @@ class Walk {
       case OpKind::kForward:
         return forward(operation);
       case OpKind::kRecompute:
-        return tide_.activations(activations_of(operation).inside);
+        return tide_.activations(rules_.kept(plan_, operation).inside);
       case OpKind::kBackward:
         return backward(operation);
       case OpKind::kOpenGradients:
-        return tide_.gradients(whole_gradients(operation));
+        return gradients(whole_gradients(operation));
       case OpKind::kExchangeTied:
         return tide_.for_a_moment(tied_elements(plan_, unit_of(plan_, operation)) *
                                   plan_.bytes.gradient);
       case OpKind::kReduce:
-        return tide_.gradients(arriving(operation));
+        return gradients(arriving(operation));
       case OpKind::kAwaitReduce:
-        return tide_.gradients(-arriving(operation) - whole_gradients(operation));
+        return gradients(-arriving(operation) - whole_gradients(operation));
       default:
         return;
     }
   }
 
-  // Returns the peak since the last call.
   Memory take_highest() { return tide_.take_highest(); }
 
  private:
+  void gradients(int64_t bytes) {
+    if (!rules_.holds_whole_gradients(plan_)) tide_.gradients(bytes);
+  }
+
   void forward(const Operation& operation) {
-    const UnitActivations unit =
-        operation.keeps == Keeps::kAll ? activations_of(operation) : kept_nothing(operation);
+    const blueprint::UnitActivations unit = operation.keeps == Keeps::kAll
+                                                ? rules_.kept(plan_, operation)
+                                                : rules_.not_kept(plan_, operation);
     tide_.activations(unit.output + unit.inside);
     tide_.for_a_moment(unit.forward);
   }
 
   void backward(const Operation& operation) {
     const StagePlan& stage = plan_.stage(operation.chunk);
-    const int64_t received = plan_.activation_bytes(operation.micro_batch);
-    const bool last = static_cast<size_t>(operation.index) + 1 == stage.units.size();
-    // The gradient of the output, which another stage has sent, is counted below, as for every
-    // unit.
+    const int64_t received = rules_.transferred(plan_, operation.micro_batch);
+    const bool last = operation.index + 1 == static_cast<int32_t>(stage.units.size());
+    // A gradient that another stage has sent is counted below, as that of every unit's output.
     if (last && !stage.range.head) tide_.activations(-received);
-    const UnitActivations unit = activations_of(operation);
+    const blueprint::UnitActivations unit = rules_.kept(plan_, operation);
     tide_.for_a_moment(unit.output + unit.backward);
     tide_.activations(-unit.inside - unit.output);
     if (operation.index == 0 && !stage.range.embedding) tide_.activations(-received);
-  }
-
-  [[nodiscard]] UnitActivations activations_of(const Operation& operation) const {
-    return blueprint::activations_of(unit_of(plan_, operation).kind, plan_.config.model,
-                                     plan_.shape_of(operation.micro_batch), plan_.bytes,
-                                     plan_.config.train.recompute);
-  }
-  [[nodiscard]] UnitActivations kept_nothing(const Operation& operation) const {
-    return blueprint::without_backward(plan_.config.model, plan_.shape_of(operation.micro_batch),
-                                       plan_.bytes);
   }
 
   [[nodiscard]] bool is_kept(const Operation& operation) const {
@@ -141,15 +116,18 @@ class Walk {
   }
 
   const RankPlan& plan_;
+  const MemoryRules& rules_;
   Tide tide_;
 };
 
 }  // namespace
 
-std::vector<Memory> memory_timeline(const RankPlan& plan, const Program& program) {
+std::vector<Memory> memory_timeline(const RankPlan& plan,
+                                    const Program& program,
+                                    const MemoryRules& rules) {
   std::vector<Memory> timeline;
   timeline.reserve(program.size());
-  Walk walk(plan);
+  Walk walk(plan, rules);
   for (const Operation& operation : program) {
     walk.step(operation);
     timeline.push_back(walk.take_highest());
@@ -158,8 +136,8 @@ std::vector<Memory> memory_timeline(const RankPlan& plan, const Program& program
   return timeline;
 }
 
-Memory memory_of(const RankPlan& plan, const Program& program) {
-  const std::vector<Memory> timeline = memory_timeline(plan, program);
+Memory memory_of(const RankPlan& plan, const Program& program, const MemoryRules& rules) {
+  const std::vector<Memory> timeline = memory_timeline(plan, program, rules);
   return *std::max_element(timeline.begin(), timeline.end(),
                            [](const Memory& a, const Memory& b) { return a.peak() < b.peak(); });
 }

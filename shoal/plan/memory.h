@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "shoal/blueprint/activations.h"
 #include "shoal/config/run_config.h"
 #include "shoal/plan/mesh.h"
 #include "shoal/plan/program.h"
@@ -40,12 +41,41 @@ struct Memory {
   }
 };
 
+// What an engine holds for a program. When tensors come and go is the program's matter; which ones an
+// engine keeps for a unit is its own. Ours are the default; others are compared with published figures.
+class MemoryRules {
+ public:
+  MemoryRules() = default;
+  MemoryRules(const MemoryRules&) = delete;
+  MemoryRules& operator=(const MemoryRules&) = delete;
+  virtual ~MemoryRules() = default;
+
+  // What the rank holds all the time.
+  [[nodiscard]] virtual Memory state(const RankPlan& plan) const = 0;
+  // The unit of an operation that computes: what forward keeps for backward.
+  [[nodiscard]] virtual blueprint::UnitActivations kept(const RankPlan& plan,
+                                                        const Operation& operation) const = 0;
+  // The same of a forward pass that keeps nothing, because it is run again.
+  [[nodiscard]] virtual blueprint::UnitActivations not_kept(const RankPlan& plan,
+                                                            const Operation& operation) const = 0;
+  // Activations that go from stage to stage.
+  [[nodiscard]] virtual int64_t transferred(const RankPlan& plan, int micro_batch) const = 0;
+  // Whether whole gradients are a part of the state, though shards are reduced.
+  [[nodiscard]] virtual bool holds_whole_gradients(const RankPlan& plan) const = 0;
+};
+
+const MemoryRules& our_memory_rules();
+
 // Returns the peak inside each operation of a program.
-std::vector<Memory> memory_timeline(const RankPlan& plan, const Program& program);
+std::vector<Memory> memory_timeline(const RankPlan& plan,
+                                    const Program& program,
+                                    const MemoryRules& rules = our_memory_rules());
 
 // Returns the memory of one rank that runs the program of a training step: the highest of its
 // timeline.
-Memory memory_of(const RankPlan& plan, const Program& program);
+Memory memory_of(const RankPlan& plan,
+                 const Program& program,
+                 const MemoryRules& rules = our_memory_rules());
 
 // Returns the memory of a training step. `config` has been checked for the ranks of the mesh, and
 // model.vocab_size is set.

@@ -9,6 +9,9 @@
 
 namespace shoal::score {
 
+// Returns groups of memory, each predicted with the rules of the engine that was measured.
+std::vector<Group> memory_groups();
+
 // Returns groups of step times that were measured on the cluster's device. Devices are the same when
 // their names begin with the same word: "A100-80GB-SXM" and "A100".
 std::vector<Group> time_groups(const config::ClusterConfig& cluster);

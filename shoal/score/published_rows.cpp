@@ -10,6 +10,7 @@
 #include "shoal/core/error.h"
 #include "shoal/core/limits.h"
 #include "shoal/plan/composition.h"
+#include "shoal/plan/schedule.h"
 #include "shoal/score/csv_table.h"
 
 namespace shoal::score {
@@ -57,7 +58,7 @@ class Cells {
   }
   [[nodiscard]] bool empty(std::string_view column) const { return text(column).empty(); }
 
-  [[nodiscard]] int64_t count(std::string_view column, int64_t most = int64_t{1} << 31) const {
+  [[nodiscard]] int64_t count(std::string_view column, int64_t most) const {
     const std::string& cell = stated(column);
     int64_t value = 0;
     const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
@@ -115,13 +116,16 @@ config::ModelConfig model_of(const Cells& cells) {
   const bool llama = family == "llama";
   config::ModelConfig model;
   model.layers = static_cast<int>(cells.count("layers", 10'000));
-  model.width = cells.count("hidden", 1 << 20);
-  model.heads = static_cast<int>(cells.count("heads", 1 << 16));
-  model.kv_heads = static_cast<int>(cells.count("kv_heads", 1 << 16));
-  if (!cells.empty("head_dim")) model.head_width = cells.count("head_dim", 1 << 16);
-  model.hidden = cells.count("ffn", 1 << 24);
-  model.context = cells.count("seq", 1 << 30) / cells.small("cp");
-  const int64_t vocabulary = cells.empty("vocab") ? kUsualVocabulary : cells.count("vocab");
+  model.width = cells.count("hidden", 1 << 17);
+  model.heads = static_cast<int>(cells.count("heads", 1 << 12));
+  model.kv_heads = static_cast<int>(cells.count("kv_heads", 1 << 12));
+  if (!cells.empty("head_dim")) model.head_width = cells.count("head_dim", 1 << 12);
+  model.hidden = cells.count("ffn", 1 << 20);
+  const int64_t context = cells.count("seq", 1 << 21);
+  if (context % cells.small("cp") != 0) cells.refuse("seq", "a multiple of cp");
+  model.context = context / cells.small("cp");
+  const int64_t vocabulary =
+      cells.empty("vocab") ? kUsualVocabulary : cells.count("vocab", 1 << 24);
   // Megatron makes each tensor-parallel rank's part a multiple of 128 (--make-vocab-size-divisible-by).
   const int64_t unit = pads_its_vocabulary(cells) ? 128 * cells.count("tp", 1024) : 1;
   model.vocab_size = (vocabulary + unit - 1) / unit * unit;
@@ -144,17 +148,32 @@ config::ParallelConfig parallel_of(const Cells& cells) {
   parallel.dp_replicate = cells.small("dp_replicate");
   parallel.sharding = cells.named<config::Sharding>("sharding");
   const int64_t data_ranks = int64_t{cells.small("dp")} * cells.small("cp");
+  if (data_ranks > kMaxRanks) cells.refuse("dp", format("at most {} ranks, times cp", kMaxRanks));
   if (data_ranks % parallel.dp_replicate != 0) cells.refuse("dp_replicate", "a divisor of dp x cp");
   parallel.dp_shard = static_cast<int>(data_ranks / parallel.dp_replicate);
   return parallel;
+}
+
+// Sizes of tensors in bytes, summed over layers, have to fit into 63 bits, and micro-batches into a list.
+void require_countable(const Cells& cells, const RunConfig& config) {
+  constexpr double kMostScores = 1e15;
+  const auto tokens = static_cast<double>(*config.train.micro_batch * config.model.context);
+  if (tokens * config.model.heads * static_cast<double>(config.model.context) > kMostScores ||
+      tokens > 1 << 26)
+    cells.refuse("micro_batch", "sequences of which a device computes that many at once");
+  const int64_t data_ranks = int64_t{*config.parallel.dp_shard} * config.parallel.dp_replicate;
+  if (config.train.batch / plan::kMaxMicroBatches > *config.train.micro_batch * data_ranks)
+    cells.refuse("global_batch",
+                 format("at most {} micro-batches of a rank", plan::kMaxMicroBatches));
 }
 
 RunConfig config_of(const Cells& cells, int ranks) {
   RunConfig config;
   config.model = model_of(cells);
   config.parallel = parallel_of(cells);
-  config.train.micro_batch = cells.count("micro_batch", 1 << 30);
-  config.train.batch = cells.count("global_batch", 1 << 30) * cells.small("cp");
+  config.train.micro_batch = cells.count("micro_batch", 1 << 16);
+  config.train.batch = cells.count("global_batch", 1 << 24) * cells.small("cp");
+  require_countable(cells, config);
   config.train.recompute = cells.named<config::Recompute>("recompute");
   if (const std::string& precision = cells.text("precision");
       precision != "bf16" && precision != "fp16")
@@ -189,12 +208,14 @@ double value_of(const Cells& cells, const RunConfig& config, int ranks) {
   if (unit == "MiB") return value * 1024 * 1024;
   if (unit == "GiB") return value * 1024 * 1024 * 1024;
   if (unit == "tokens/s/GPU") return tokens / (value * ranks);
+  if (unit == "samples/s/GPU") return static_cast<double>(config.train.batch) / (value * ranks);
+  if (unit == "GB") return value * 1e9;
   if (unit == "TFLOP/s/GPU") {
     if (config.train.recompute != config::Recompute::kFull)
       throw Uncovered{"operations counted for full recomputation, of a run without it"};
     return operations_2021(config) / (value * 1e12 * ranks);
   }
-  cells.refuse("unit", "s, ms, bytes, MiB, GiB, tokens/s/GPU or TFLOP/s/GPU");
+  cells.refuse("unit", "s, ms, bytes, MiB, GiB, GB, tokens/s/GPU, samples/s/GPU or TFLOP/s/GPU");
 }
 
 Setup setup_of(const Cells& cells) {
@@ -206,8 +227,19 @@ Setup setup_of(const Cells& cells) {
     cells.refuse("attention", "flash or unfused");
   setup.flash_attention = cells.text("attention") == "flash";
   setup.sequence_parallel = cells.truth("sp", false);
-  setup.fused_gradients = cells.truth("fused_grads", false);
+  setup.dummy_gradients = cells.truth("dummy_grads", false);
+  setup.fp16 = cells.text("precision") == "fp16";
   setup.dropout = cells.number("dropout");
+  const std::string& loss = cells.text("loss");
+  if (loss == "deferred") throw Uncovered{"the weight gradient of the head is deferred"};
+  if (!loss.empty() && loss != "plain" && loss != "jit" && loss != "te")
+    cells.refuse("loss", "plain, jit, te, deferred or nothing");
+  setup.loss = loss == "te" ? LossKind::kFused : loss == "jit" ? LossKind::kJit : LossKind::kPlain;
+  setup.attention_mask = cells.truth("mask", false);
+  const std::string& context = cells.text("context");
+  if (!context.empty() && context != "ring" && context != "heads")
+    cells.refuse("context", "ring, heads or nothing");
+  setup.context_by_heads = context == "heads";
   setup.context_ranks = cells.small("cp");
   const std::string& scope = cells.text("scope");
   if (scope == "last rank") {

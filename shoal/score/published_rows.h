@@ -39,6 +39,13 @@ inline bool is_memory(Metric metric) { return metric != Metric::kStepTime; }
 // Which rank was looked at.
 enum class Scope : uint8_t { kWorstRank, kLastRank, kStage };
 
+// What Megatron's loss leaves for its backward pass.
+enum class LossKind : uint8_t {
+  kPlain,  // softmax in fp32, computed in place
+  kJit,    // compiled functions, which copy instead
+  kFused,  // Transformer Engine's, which writes the gradient over the logits
+};
+
 // How their engine ran, where ours would run differently or does not care.
 struct Setup {
   std::string engine{};  // "megatron-te", "llm.c", ...
@@ -46,9 +53,14 @@ struct Setup {
   int gpus_per_node = 8;
   bool flash_attention = true;     // or scores are kept
   bool sequence_parallel = false;  // of tensor-parallel ranks; ours always are
-  bool fused_gradients = false;    // weight gradients are added to the sum by the product itself
+  bool dummy_gradients = false;    // one for each shape of a weight is kept
+  bool fp16 = false;               // planned as bf16
   double dropout = 0;              // ours is 0 in the config
-  int context_ranks = 1;           // counted as data-parallel ranks with shorter sequences
+  LossKind loss = LossKind::kPlain;
+  bool attention_mask =
+      false;  // the data loader makes a mask of context x context for each sequence
+  bool context_by_heads = false;  // context ranks exchange heads (all-to-all), or keys in a ring
+  int context_ranks = 1;          // counted as data-parallel ranks with shorter sequences
   Scope scope = Scope::kWorstRank;
   int stage = 0;  // with Scope::kStage
 };

@@ -3,7 +3,21 @@
 #include <algorithm>
 #include <cmath>
 
+#include "shoal/core/error.h"
+
 namespace shoal::score {
+
+std::string_view evidence_name(Evidence evidence) {
+  switch (evidence) {
+    case Evidence::kFit:
+      return "fit";
+    case Evidence::kSeen:
+      return "seen";
+    case Evidence::kTest:
+      return "test";
+  }
+  throw BugError("no such evidence");
+}
 
 double Score::mean() const {
   double sum = 0;

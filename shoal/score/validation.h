@@ -6,17 +6,27 @@
 //                                published.rows);
 //   score.mean(), score.worst()->row->id
 //
-// A group whose rule was made with its own rows says so: only the others are tests.
+// A group says what its rows had to do with the rule that predicts them: only a test tests.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shoal/score/published_rows.h"
 
 namespace shoal::score {
+
+enum class Evidence : uint8_t {
+  kFit,   // a figure of the rule was taken from some of these rows
+  kSeen,  // none was, but the rule was written with these rows at hand
+  kTest,  // the rule was finished before these rows were looked at
+};
+
+std::string_view evidence_name(Evidence evidence);  // "fit", "seen", "test"
 
 struct Group {
   std::string name;
@@ -24,7 +34,7 @@ struct Group {
   std::function<double(const PublishedRow&)> predict;  // seconds or bytes, as the row's metric
   std::optional<double> to_beat = std::nullopt;        // mean error of another tool on these rows
   std::string held_by{};                               // that tool
-  bool fitted = false;                                 // some figure of the rule is from these rows
+  Evidence evidence = Evidence::kTest;
 };
 
 // Rows of a source with one of these metrics.

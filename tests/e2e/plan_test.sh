@@ -94,3 +94,26 @@ expect_exit 2 "$shoal" plan chekc $config
 expect_text "$scratch/err" "did you mean 'check'"
 expect_exit 0 "$shoal" plan --help
 expect_text "$scratch/out" 'shoal plan program'
+
+# Predictions beside published measurements; tests/score has the limits.
+expect_exit 0 "$shoal" plan validate --cluster clusters/a100_80g.yaml
+expect_text "$scratch/out" '^smxB, peak of the worst rank +15 +0\.[0-9]+ % .* seen +SimuMax: 0\.40 %$'
+expect_text "$scratch/out" '^kor22 on A100 +8 '
+expect_text "$scratch/out" '^ +20  smxB: a model of the kind: moe$'
+expect_exit 0 "$shoal" plan validate --rows
+expect_text "$scratch/out" '^  mci-001 +memory between steps +measured +19\.2444 GiB'
+expect_exit 0 "$shoal" plan validate --rows --json
+/usr/bin/python3 - "$scratch/out" <<'PYTHON' || fail 'the table of errors is not that of its rows'
+import json, sys
+found = json.load(open(sys.argv[1]))
+for name, group in found["groups"].items():
+    errors = [abs(row["predicted"] / row["measured"] - 1) for row in found["rows"].values() if row["group"] == name]
+    assert len(errors) == group["rows"] and abs(sum(errors) / len(errors) - group["mean_error"]) < 1e-12, name
+    assert max(errors) == abs(group["worst_error"]), name
+PYTHON
+expect_exit 2 "$shoal" plan validate "$scratch"
+expect_text "$scratch/err" 'no tables of published measurements'
+mkdir "$scratch/tables"
+head -2 published/kor22.csv | sed '2s/,48,/,many,/' >"$scratch/tables/a.csv"
+expect_exit 3 "$shoal" plan validate "$scratch/tables"
+expect_text "$scratch/err" "a.csv:2: column layers is 'many'"
