@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <iostream>
 
-#include <malloc.h>
 #include <unistd.h>
 
 #include "shoal/cluster/run_owner.h"
@@ -29,14 +28,6 @@ namespace shoal::app {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Every step allocates the same tensors. By default the allocator returns large ones to the kernel
-// and gets them back page by page.
-void keep_freed_memory() {
-  ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  ::mallopt(M_TRIM_THRESHOLD, -1);
-  ::mallopt(M_TOP_PAD, 64 << 20);
-}
 
 // Makes the run's directory, or takes an existing one.
 std::unique_ptr<cluster::RunOwner> own_run_directory(const Job& job, const fs::path& directory) {

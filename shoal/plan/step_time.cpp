@@ -131,6 +131,7 @@ class StepRun {
         send(stage, operation, channel(number, operation.peer, operation.pass));
         return true;
       case OpKind::kReceive:
+        slow_down(stage, calls_of(stage.plan, operation), Spent::kPipeline);
         stage.places[started(OpKind::kReceive, operation)] =
             channel(operation.peer, number, operation.pass).received++;
         return true;
@@ -173,6 +174,13 @@ class StepRun {
     stage.spend(what, seconds_of(stage, calls_of(stage.plan, operation)));
   }
 
+  // What calls beside the computation take from it.
+  static void slow_down(Stage& stage, const std::vector<OperationCall>& calls, Spent what) {
+    double seconds = 0;
+    for (const OperationCall& call : calls) seconds += stage.costs.taken_by(call);
+    stage.spend(what, seconds);
+  }
+
   // Begins when the operation is reached and the group's stream is free.
   static double end_on_stream(Stage& stage,
                               const std::vector<OperationCall>& calls,
@@ -186,6 +194,8 @@ class StepRun {
     const std::vector<OperationCall> calls = calls_of(stage.plan, operation);
     const std::string stream = stage.plan.mesh.crowded(calls.front().axes).name();
     stage.ends[started(operation.kind, operation)] = end_on_stream(stage, calls, stream);
+    slow_down(stage, calls,
+              operation.kind == OpKind::kGather ? Spent::kWeights : Spent::kGradients);
   }
 
   static void await(Stage& stage, const Started& what, Spent spent) {
@@ -197,7 +207,9 @@ class StepRun {
 
   static void send(Stage& stage, const Operation& operation, Channel& to) {
     const std::string stream = operation.pass == Op::kForward ? "down" : "up";
-    to.arrivals.push_back(end_on_stream(stage, calls_of(stage.plan, operation), stream));
+    const std::vector<OperationCall> calls = calls_of(stage.plan, operation);
+    to.arrivals.push_back(end_on_stream(stage, calls, stream));
+    slow_down(stage, calls, Spent::kPipeline);
   }
 
   static bool receive(Stage& stage, const Operation& operation, const Channel& from) {
