@@ -215,6 +215,17 @@ void measure_products(DeviceBench& bench, Precision precision, double seconds) {
   measured_of(bench.cluster().device, precision).attention = curve_of(attention);
 }
 
+// A large product alone: nobody trains in fp64.
+void measure_fp64(DeviceBench& bench, double seconds) {
+  constexpr ProductShape kLarge{512, 512, 512};
+  const auto times = bench.measure({product_case(kLarge, bench.materials(Precision::kFp64))},
+                                   seconds, "products in fp64");
+  const bench::Quartiles all = quartiles_of(times.front());
+  if (!bench.speaks()) return;
+  tell("fp64 512 x 512 x 512", 3 * kLarge.operations(), "GFLOP/s", all);
+  bench.set_peak(bench.cluster().device.fp64_tflops, 3 * kLarge.operations() / all.median / 1e12);
+}
+
 // ---- bytes ----
 
 struct BlockShape {
@@ -336,6 +347,7 @@ void run_gemm_bench(const DeviceBenchOptions& options) {
   DeviceBench bench(options);
   measure_products(bench, Precision::kFp32, bench.seconds() / 2);
   measure_products(bench, Precision::kBf16, bench.seconds() / 2);
+  measure_fp64(bench, bench.seconds() / 20);
   if (bench.speaks()) {
     config::DeviceSpec& device = bench.cluster().device;
     for (const Precision precision : {Precision::kFp32, Precision::kBf16}) {
