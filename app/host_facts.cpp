@@ -69,6 +69,8 @@ void add_build_facts(Report& report) {
       .add("engine", engine ? engine->string() : "none (built without torch)");
 }
 
+std::string cpu_name() { return value_in("/proc/cpuinfo", "model name"); }
+
 void add_host_facts(Report& report) {
   utsname system{};
   ::uname(&system);
@@ -82,7 +84,7 @@ void add_host_facts(Report& report) {
   report.section("host")
       .add("name", cluster::host_name())
       .add("system", format("{} {} {}", system.sysname, system.release, system.machine))
-      .add("cpu", value_in("/proc/cpuinfo", "model name"))
+      .add("cpu", cpu_name())
       .add("usable cores", usable_cores())
       .add("memory bytes", total,
            format("{} ({} available)", format_bytes(total), format_bytes(available_bytes())))

@@ -15,6 +15,8 @@ namespace shoal::app {
 void add_build_facts(Report& report);
 void add_host_facts(Report& report);
 
+std::string cpu_name();
+
 // Launcher, scheduler, ranks, nodes, and the address that rank 0 would listen on. Opens no
 // connection.
 void add_job_facts(Report& report,

@@ -17,6 +17,7 @@
 #include "shoal/core/error.h"
 #include "shoal/core/nearest.h"
 
+#include "app/engine/bench_links.h"
 #include "app/engine/job.h"
 
 namespace shoal::app {
@@ -333,6 +334,14 @@ std::string comm_op_help() {
 }
 
 void run_comm_bench(const CommBenchOptions& options) {
+  if (options.save) {
+    if (!options.ops.empty() || options.json)
+      throw UsageError("--save measures what the planner needs: leave out --op and --json");
+    return run_link_bench(
+        {.save = *options.save,
+         .sizes = options.sizes.empty() ? std::vector<int64_t>() : chosen_sizes(options.sizes),
+         .sets = options.sets});
+  }
   const std::vector<std::string> ops = chosen_ops(options.ops);
   const std::vector<int64_t> sizes = chosen_sizes(options.sizes);
   const at::ScalarType type = type_named(options.type);

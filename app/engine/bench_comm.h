@@ -2,6 +2,7 @@
 // c10d call.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@ struct CommBenchOptions {
   int rounds = 21;
   std::vector<std::string> sets;
   bool json = false;
+  std::optional<std::string> save = std::nullopt;  // the cluster file; then sizes are a sweep
 };
 
 // Returns the help text with the names that --op takes.

@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <iostream>
 
-#include <malloc.h>
 #include <unistd.h>
 
 #include "shoal/cluster/run_owner.h"
 #include "shoal/comm/world.h"
+#include "shoal/config/cluster_config.h"
 #include "shoal/config/print.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
@@ -21,6 +21,7 @@
 
 #include "app/arguments.h"
 #include "app/engine/job.h"
+#include "app/engine/plan_file.h"
 #include "app/engine/process_age.h"
 #include "app/engine/stop_signal.h"
 #include "app/tokenizer_choice.h"
@@ -29,14 +30,6 @@ namespace shoal::app {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Every step allocates the same tensors. By default the allocator returns large ones to the kernel
-// and gets them back page by page.
-void keep_freed_memory() {
-  ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
-  ::mallopt(M_TRIM_THRESHOLD, -1);
-  ::mallopt(M_TOP_PAD, 64 << 20);
-}
 
 // Makes the run's directory, or takes an existing one.
 std::unique_ptr<cluster::RunOwner> own_run_directory(const Job& job, const fs::path& directory) {
@@ -83,12 +76,17 @@ int evaluate_only(train::Trainer& trainer, bool speaks) {
 }
 
 // Returns the sinks of metrics: files and the terminal on rank 0, none on other ranks.
-metrics::Sinks sinks_of(const Job& job, const train::Trainer& trainer, const fs::path& directory) {
+metrics::Sinks sinks_of(const Job& job,
+                        const train::Trainer& trainer,
+                        const fs::path& directory,
+                        const std::optional<config::ClusterConfig>& cluster) {
   if (!job.speaks()) return {};
   describe_run(job, trainer.config(), directory);
   keep_tokenizer(trainer.config().data.sources.front(), directory);
   metrics::Sinks sinks =
       metrics::open_files(directory, trainer.steps_done() == 0 ? 0 : trainer.steps_done() + 1);
+  sinks.add(std::make_unique<PlanFile>(directory / "plan.json", trainer.config(),
+                                       job.me.world_size, cluster));
   sinks.add(std::make_unique<metrics::Terminal>(
       STDOUT_FILENO, metrics::TerminalOptions{.total_steps = trainer.config().train.steps,
                                               .print_every = trainer.config().train.log_every}));
@@ -99,10 +97,11 @@ int train_in(const fs::path& directory,
              const Job& job,
              comm::World& world,
              const train::Hooks& hooks,
-             StopSignal& signal) {
+             StopSignal& signal,
+             const std::optional<config::ClusterConfig>& cluster) {
   train::Trainer trainer(job.config, directory, world, hooks);
   if (trainer.config().train.eval_only) return evaluate_only(trainer, job.speaks());
-  metrics::Sinks sinks = sinks_of(job, trainer, directory);
+  metrics::Sinks sinks = sinks_of(job, trainer, directory, cluster);
   if (trainer.run(sinks) == train::End::kDone) return 0;
   const int stopped_by = signal.received().value_or(SIGTERM);  // another rank's may have been first
   log::info("stopped by signal {} after step {}, which is saved in {}", stopped_by,
@@ -127,6 +126,9 @@ int run_train(const std::vector<std::string>& arguments) {
   if (!command.parse(arguments)) return 0;
   StopSignal signal;
   const Job job = start_job(file, sets, RankCheck::kForTraining);
+  const std::optional<config::ClusterConfig> cluster =
+      job.speaks() && job.config.plan.cluster ? std::optional(config::load_cluster(*job.config.plan.cluster))
+                              : std::nullopt;
   keep_freed_memory();
   set_threads(job);
   const fs::path directory = fs::path(job.config.run.directory) / job.config.run.name;
@@ -140,7 +142,7 @@ int run_train(const std::vector<std::string>& arguments) {
                              .owns_run_now = [&] { return !owner || owner->owns(); },
                              .sample = sampler_for(job.config),
                              .process_began = began},
-                            signal);
+                            signal, cluster);
   world->leave();
   return code;
 }

@@ -5,6 +5,8 @@
 #include <sstream>
 #include <thread>
 
+#include <malloc.h>
+
 #include <ATen/Parallel.h>
 
 #include "shoal/config/load.h"
@@ -69,6 +71,12 @@ std::vector<std::string> sets_in_layout(const std::string& layout) {
     begin = end + 1;
   }
   return sets;
+}
+
+void keep_freed_memory() {
+  ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  ::mallopt(M_TRIM_THRESHOLD, -1);
+  ::mallopt(M_TOP_PAD, 64 << 20);
 }
 
 void set_threads(const Job& job) {

@@ -43,6 +43,10 @@ std::vector<std::string> sets_in_layout(const std::string& layout);
 // waits for its device, the process ends with that error.
 comm::WorldOptions world_options(const Job& job);
 
+// Makes the allocator keep what is freed: every step allocates the same tensors, and by default large
+// ones go back to the kernel and come back page by page.
+void keep_freed_memory();
+
 // Sets libtorch's threads to train.threads, or to this rank's share of the host's cores.
 void set_threads(const Job& job);
 

@@ -17,10 +17,10 @@ std::vector<std::string> sets_of(const LayoutChoice& choice) {
   std::vector<std::string> sets = choice.sets;
   for (const std::string& set : sets) {
     if (!concerns_a_model(set))
-      throw UsageError(
-          format("--set {}: only parallel, comm, log and train.threads can be set here; what the "
-                 "model is, its files say",
-                 set));
+      throw UsageError(format(
+          "--set {}: only parallel, comm, plan, log and train.threads can be set here; what the "
+          "model is, its files say",
+          set));
   }
   if (choice.layout) {
     const std::vector<std::string> more = sets_in_layout(*choice.layout);
@@ -36,7 +36,8 @@ void add_layout_choice(Arguments& command, LayoutChoice& choice) {
                  "under a launcher, how the model is spread over the ranks: tp=2,pp=2; sharded "
                  "without it",
                  {.shown = "KEY=VALUE,..."});
-  command.option("--set", choice.sets, "one key of sections parallel, comm, log or train.threads",
+  command.option("--set", choice.sets,
+                 "one key of sections parallel, comm, plan, log or train.threads",
                  {.shown = "KEY=VALUE"});
 }
 

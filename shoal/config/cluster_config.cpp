@@ -1,10 +1,74 @@
 #include "shoal/config/cluster_config.h"
 
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
 #include "shoal/config/load.h"
+#include "shoal/config/print.h"
+#include "shoal/config/text.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
 
 namespace shoal::config {
+namespace {
+
+constexpr size_t kMaxPoints = 64;
+
+void check_curve(const Curve& curve, const std::string& key, std::vector<Problem>& problems) {
+  const auto refuse = [&](std::string what, std::string hint) {
+    problems.push_back({.where = key, .what = std::move(what), .hint = std::move(hint)});
+  };
+  if (curve.sizes.size() != curve.rates.size())
+    return refuse(format("{} sizes and {} rates", curve.sizes.size(), curve.rates.size()),
+                  "write one rate for each size");
+  if (curve.sizes.size() > kMaxPoints)
+    return refuse(format("{} points", curve.sizes.size()),
+                  format("a curve has at most {}", kMaxPoints));
+  for (size_t i = 1; i < curve.sizes.size(); ++i) {
+    if (curve.sizes[i] <= curve.sizes[i - 1])
+      return refuse(format("size {} is not above the one before", write_value(curve.sizes[i])),
+                    "write sizes in ascending order");
+  }
+}
+
+// Returns the lines of comments at the head of a file, without those of `name`.
+std::string kept_head(std::string_view text, std::string_view name) {
+  const std::string own = format("# {}:", name);
+  std::string head;
+  std::istringstream lines{std::string(text)};
+  for (std::string line; std::getline(lines, line) && line.starts_with('#');) {
+    if (!line.starts_with(own)) head += line + "\n";
+  }
+  return head;
+}
+
+}  // namespace
+
+double Curve::at(double size) const {
+  SHOAL_CHECK(!empty(), "a curve without points has no rate at {}", size);
+  const auto above = std::lower_bound(sizes.begin(), sizes.end(), size);
+  if (above == sizes.begin()) return rates.front();
+  if (above == sizes.end()) return rates.back();
+  const auto i = static_cast<size_t>(above - sizes.begin());
+  const double part = std::log(size / sizes[i - 1]) / std::log(sizes[i] / sizes[i - 1]);
+  return rates[i - 1] * std::pow(rates[i] / rates[i - 1], part);
+}
+
+const MeasuredSpec& DeviceSpec::measured(Precision precision) const {
+  static const MeasuredSpec nothing;
+  switch (precision) {
+    case Precision::kFp32:
+      return fp32;
+    case Precision::kBf16:
+    case Precision::kFp16:
+      return bf16;
+    case Precision::kTf32:
+    case Precision::kFp64:
+      break;
+  }
+  return nothing;
+}
 
 double DeviceSpec::peak(Precision precision) const {
   switch (precision) {
@@ -29,9 +93,26 @@ ClusterConfig load_cluster(const std::filesystem::path& file) {
   } catch (const DataError& error) {
     throw UsageError(format("{}: name a YAML file such as those of clusters/", error.what()));
   }
+  const DeviceSpec& device = cluster.device;
+  check_curve(device.fp32.attention, "device.fp32.attention", found.problems);
+  check_curve(device.fp32.functions, "device.fp32.functions", found.problems);
+  check_curve(device.bf16.attention, "device.bf16.attention", found.problems);
+  check_curve(device.bf16.functions, "device.bf16.functions", found.problems);
   if (!found.problems.empty())
     throw UsageError(report(file.string() + " cannot be used", found.problems));
   return cluster;
+}
+
+void save_cluster(const ClusterConfig& cluster,
+                  const std::filesystem::path& file,
+                  std::string_view name,
+                  std::string_view note) {
+  std::error_code none;
+  std::string text;
+  if (std::filesystem::exists(file, none)) text = kept_head(read_file(file, kMaxConfigBytes), name);
+  std::string line = format("# {}: {}", name, note);
+  std::replace_if(line.begin(), line.end(), is_control, ' ');  // a comment ends with its line
+  write_file_atomically(file, text + line + "\n" + to_yaml(table_of(cluster)));
 }
 
 }  // namespace shoal::config

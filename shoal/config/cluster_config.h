@@ -2,15 +2,66 @@
 //
 //   const ClusterConfig cluster = load_cluster("clusters/h100.yaml");
 //   cluster.device.peak(Precision::kBf16)          // floating-point operations per second
+//   save_cluster(cluster, "clusters/own.yaml", "bench comm", "8 ranks on 2 hosts");
+//
+// A data sheet gives peaks; what a device reaches of them is a share, or what `shoal bench` has
+// measured, which goes before the shares.
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "shoal/config/rule.h"
 #include "shoal/config/train_config.h"
 
 namespace shoal::config {
+
+// A rate by the size of the work, measured at some sizes.
+struct Curve {
+  std::vector<double> sizes;
+  std::vector<double> rates;
+
+  [[nodiscard]] bool empty() const { return sizes.empty(); }
+  // Returns the rate at a size, between points by a power law; the first and last rate beyond them.
+  // The curve is not empty.
+  [[nodiscard]] double at(double size) const;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    visit("sizes", self.sizes, "sizes that were measured, ascending", between(1e-12, 1e12));
+    visit("rates", self.rates, "rate at each size", between(1e-9, 1e12));
+  }
+};
+
+// What was measured of a device in one precision. What is absent follows from the shares.
+struct MeasuredSpec {
+  std::optional<double> products_share;
+  std::optional<double> products_half_gflop;
+  std::optional<double> products_gb_per_s;
+  Curve attention;
+  Curve functions;
+
+  template <class Self, class Visit>
+  static void fields(Self& self, Visit&& visit) {
+    constexpr double kLarge = 1e9;
+    visit("products_share", self.products_share, "in place of the device's", between(1e-3, 1.0));
+    visit("products_half_gflop", self.products_half_gflop, "in place of the device's",
+          between(0.0, kLarge));
+    visit("products_gb_per_s", self.products_gb_per_s,
+          "bandwidth of a product's matrices when moving them takes time of its own, as on CPUs; "
+          "auto: they move while the product computes",
+          between(1e-3, kLarge));
+    visit("attention", self.attention,
+          "10^12 operations per second of attention, by the 10^9 operations of one head of one "
+          "sequence, forward and backward");
+    visit("functions", self.functions,
+          "10^9 bytes per second of a unit's functions beside products and attention, by the 10^6 "
+          "bytes that its forward pass leaves");
+  }
+};
 
 struct DeviceSpec {
   std::string name = "unnamed";
@@ -26,6 +77,11 @@ struct DeviceSpec {
   double launch_us = 5;
   bool queued = true;
   bool flash_attention = true;
+  MeasuredSpec fp32;
+  MeasuredSpec bf16;
+
+  // Returns what was measured in a precision; nothing was in fp64 and tf32.
+  [[nodiscard]] const MeasuredSpec& measured(Precision precision) const;
 
   // Returns the dense peak, in operations per second.
   [[nodiscard]] double peak(Precision precision) const;
@@ -56,6 +112,8 @@ struct DeviceSpec {
           "CPUs");
     visit("flash_attention", self.flash_attention,
           "attention leaves out what is masked, and writes no matrix of weights");
+    visit("fp32", self.fp32, "what was measured in fp32");
+    visit("bf16", self.bf16, "what was measured in bf16 and fp16");
   }
 };
 
@@ -73,7 +131,7 @@ struct LinkSpec {
           between(0.0, 1e9));
     visit("device_share", self.device_share,
           "share of the device that communication takes from what is computed beside it",
-          between(0.0, 0.9));
+          between(0.0, 1.0));
   }
 };
 
@@ -117,5 +175,12 @@ struct ClusterConfig {
 
 // Loads a cluster from a YAML file. Throws UsageError with everything that is wrong.
 ClusterConfig load_cluster(const std::filesystem::path& file);
+
+// Writes a cluster to a file, atomically. The comment at the head of an existing file stays, with a
+// line for what measured something: "# NAME: NOTE" in place of an earlier one with this name.
+void save_cluster(const ClusterConfig& cluster,
+                  const std::filesystem::path& file,
+                  std::string_view name,
+                  std::string_view note);
 
 }  // namespace shoal::config

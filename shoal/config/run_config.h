@@ -17,6 +17,7 @@
 #include "shoal/config/model_config.h"
 #include "shoal/config/optimizer_config.h"
 #include "shoal/config/parallel_config.h"
+#include "shoal/config/plan_config.h"
 #include "shoal/config/rule.h"
 #include "shoal/config/train_config.h"
 
@@ -53,6 +54,7 @@ struct RunConfig {
   TrainConfig train;
   ParallelConfig parallel;
   CommConfig comm;
+  PlanConfig plan;
   LogConfig log;
 
   template <class Self, class Visit>
@@ -68,6 +70,7 @@ struct RunConfig {
     visit("parallel", self.parallel,
           "how the ranks are arranged; the degrees multiply to all ranks");
     visit("comm", self.comm, "how ranks talk to each other");
+    visit("plan", self.plan, "what the run expects of itself");
     visit("log", self.log, "lines on standard error");
   }
 };

@@ -50,7 +50,8 @@ Costs::Costs(const config::ClusterConfig& cluster,
     : cluster_(cluster),
       plan_(plan),
       spans_(std::move(spans)),
-      peak_(cluster.device.peak(plan.config.train.precision)) {}
+      peak_(cluster.device.peak(plan.config.train.precision)),
+      measured_(cluster_.device.measured(plan.config.train.precision)) {}
 
 Costs::Costs(const config::ClusterConfig& cluster, const RankPlan& plan)
     : Costs(cluster,
@@ -62,19 +63,55 @@ double Costs::of_bytes(double bytes) const { return seconds_of_bytes(cluster_.de
 
 double Costs::of_product(const blueprint::Product& product, int64_t rows) const {
   const auto& [name, in, out] = product;
+  const config::DeviceSpec& device = cluster_.device;
   const double operations = product.operations(rows);
-  const double half = cluster_.device.products_half_gflop * 1e9;
-  const double share = cluster_.device.products_share * operations / (operations + half);
+  const double half = 1e9 * measured_.products_half_gflop.value_or(device.products_half_gflop);
+  const double share = measured_.products_share.value_or(device.products_share);
+  const double computing = (operations + half) / (peak_ * share);
   const auto elements = static_cast<double>(rows * in + rows * out + in * out);
   const double bytes = elements * static_cast<double>(plan_.bytes.compute);
-  return std::max(operations / (peak_ * share), of_bytes(bytes));
+  if (measured_.products_gb_per_s) return computing + bytes / (*measured_.products_gb_per_s * 1e9);
+  return std::max(computing, of_bytes(bytes));
+}
+
+double Costs::of_attention(const Operation& operation) const {
+  const config::ModelConfig& model = plan_.config.model;
+  const config::DeviceSpec& device = cluster_.device;
+  const bool backward = operation.kind == OpKind::kBackward;
+  const int64_t sequences = plan_.shape_of(operation.micro_batch).sequences;
+  const double of_sequence = blueprint::attention_operations(model, model.context) *
+                             static_cast<double>(model.context) / plan_.tensor_place.ranks;
+  // A flash kernel leaves out the masked half, and computes the weights again in backward.
+  const double times = device.flash_attention ? (backward ? 2.5 : 1) / 2 : (backward ? 2 : 1);
+  double rate = peak_ * device.attention_share;
+  if (!measured_.attention.empty()) {
+    const double of_head = of_sequence * plan_.tensor_place.ranks / model.heads;
+    rate = 1e12 * measured_.attention.at(1e-9 * 3.5 / 2 * of_head);
+  }
+  return times * of_sequence * static_cast<double>(sequences) / rate;
+}
+
+// What a unit does beside products and attention.
+double Costs::of_functions(const Operation& operation, double attention_bytes) const {
+  const config::ModelConfig& model = plan_.config.model;
+  const config::UnitKind kind = unit_of(plan_, operation).kind;
+  const bool backward = operation.kind == OpKind::kBackward;
+  const auto kept = [&](config::Recompute recompute) {
+    return moved(blueprint::activations_of(kind, model, plan_.shape_of(operation.micro_batch),
+                                           plan_.bytes, recompute));
+  };
+  const double left = kept(config::Recompute::kNone);
+  double bytes = left * (backward ? 3 : 2) + attention_bytes;
+  if (backward && plan_.config.train.recompute == config::Recompute::kSelective)
+    bytes += 2 * (left - kept(config::Recompute::kSelective));
+  return measured_.functions.empty() ? of_bytes(bytes)
+                                     : bytes / (1e9 * measured_.functions.at(1e-6 * left));
 }
 
 ComputeSeconds Costs::of_unit(const Operation& operation) const {
   const config::ModelConfig& model = plan_.config.model;
   const blueprint::UnitBlueprint& unit = unit_of(plan_, operation);
-  const blueprint::PassShape shape = plan_.shape_of(operation.micro_batch);
-  const int64_t rows = shape.sequences * model.context;
+  const int64_t rows = plan_.shape_of(operation.micro_batch).sequences * model.context;
   const bool backward = operation.kind == OpKind::kBackward;
   const bool head = unit.kind == config::UnitKind::kHead;
   // The head computes its gradient together with its loss.
@@ -82,28 +119,16 @@ ComputeSeconds Costs::of_unit(const Operation& operation) const {
   ComputeSeconds seconds;
   for (const blueprint::Product& product : blueprint::products_of(unit, model, plan_.tensor_place))
     seconds.products += passes * of_product(product, rows);
-
-  const auto kept = [&](config::Recompute recompute) {
-    return moved(blueprint::activations_of(unit.kind, model, shape, plan_.bytes, recompute));
-  };
-  double bytes = kept(config::Recompute::kNone) * (backward ? 3 : 2);
-  if (backward && plan_.config.train.recompute == config::Recompute::kSelective)
-    bytes += 2 * (kept(config::Recompute::kNone) - kept(config::Recompute::kSelective));
+  double attention_bytes = 0;
   if (unit.kind == config::UnitKind::kBlock) {
-    const double tensor_ranks = plan_.tensor_place.ranks;
-    const double operations = blueprint::attention_operations(model, model.context) *
-                              static_cast<double>(rows) / tensor_ranks;
-    const bool flash = cluster_.device.flash_attention;
-    // A flash kernel leaves out the masked half, and computes the weights again in backward.
-    const double times = flash ? (backward ? 2.5 : 1) / 2 : (backward ? 2 : 1);
-    seconds.attention = times * operations / (peak_ * cluster_.device.attention_share);
-    if (!flash) {  // logits, weights and their mask are written and read
+    seconds.attention = of_attention(operation);
+    if (!cluster_.device.flash_attention) {  // logits, weights and their mask are written and read
       const double weights = static_cast<double>(rows) * static_cast<double>(model.context) *
-                             model.heads / tensor_ranks;
-      bytes += weights * static_cast<double>(plan_.bytes.compute) * (backward ? 6 : 4);
+                             model.heads / plan_.tensor_place.ranks;
+      attention_bytes = weights * static_cast<double>(plan_.bytes.compute) * (backward ? 6 : 4);
     }
   }
-  seconds.memory = of_bytes(bytes);
+  seconds.memory = of_functions(operation, attention_bytes);
   const auto pass = backward ? blueprint::Pass::kBackward : blueprint::Pass::kForward;
   seconds.launches = launches_of(unit.kind, model, pass, plan_.config.train.recompute);
   return seconds;

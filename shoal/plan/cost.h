@@ -7,7 +7,8 @@
 // Products take as long as their operations, at a share of the peak that grows with their size, or
 // as their bytes, whichever is longer. All else in a unit moves bytes: each tensor that a forward
 // pass leaves is written and read once, and in a backward pass it is read, and its gradient written
-// and read. Collectives are rings: latency for each step, and bytes by bandwidth.
+// and read. Where a cluster file holds what was measured (config::MeasuredSpec), that goes before the
+// shares. Collectives are rings: latency for each step, and bytes by bandwidth.
 #pragma once
 
 #include <map>
@@ -59,21 +60,29 @@ class Costs {
         const RankPlan& plan,
         std::shared_ptr<GroupSpans> spans);
   Costs(const config::ClusterConfig& cluster, const RankPlan& plan);
+  Costs(const Costs&) = delete;
+  Costs& operator=(const Costs&) = delete;
 
   // Returns the seconds of an operation's own work; 0 for those that only communicate.
   [[nodiscard]] ComputeSeconds compute(const Operation& operation) const;
 
   [[nodiscard]] CallSeconds of(const OperationCall& call) const;
 
+  // Returns how much of that is missing to the computation that runs beside the call.
+  [[nodiscard]] double taken_by(const OperationCall& call) const;
+
  private:
   [[nodiscard]] ComputeSeconds of_unit(const Operation& operation) const;
   [[nodiscard]] double of_product(const blueprint::Product& product, int64_t rows) const;
+  [[nodiscard]] double of_attention(const Operation& operation) const;
+  [[nodiscard]] double of_functions(const Operation& operation, double attention_bytes) const;
   [[nodiscard]] double of_bytes(double bytes) const;
 
   config::ClusterConfig cluster_;
   const RankPlan& plan_;
   std::shared_ptr<GroupSpans> spans_;
   double peak_;
+  const config::MeasuredSpec& measured_;
   // Units of one kind take the same time.
   mutable std::map<std::tuple<OpKind, config::UnitKind, int64_t>, ComputeSeconds> known_;
 };

@@ -46,13 +46,17 @@ double RankClock::busy_until(Link link, const Stream* except) const {
   return until;
 }
 
+const config::LinkSpec& RankClock::link_of(Link link) const {
+  return link == Link::kNode ? cluster_.node : cluster_.network;
+}
+
 void RankClock::slow_down(double seconds) {
-  for (const auto& [link, spec] :
-       {std::pair(Link::kNode, &cluster_.node), std::pair(Link::kNetwork, &cluster_.network)}) {
+  for (const Link link : {Link::kNode, Link::kNetwork}) {
     // As much of the work as is done beside the communication takes 1 / (1 - share) of its time.
-    const double share = spec->device_share;
+    const double share = link_of(link).device_share;
     const double beside = std::max(0.0, busy_until(link, nullptr) - now_);
-    spend(Spent::kSlowed, std::min(beside * share, seconds * share / (1 - share)));
+    const double most = share < 1 ? seconds * share / (1 - share) : beside;
+    spend(Spent::kSlowed, std::min(beside * share, most));
   }
 }
 
@@ -69,6 +73,11 @@ void RankClock::compute(const ComputeSeconds& seconds) {
 double RankClock::beside_others(const CallSeconds& call, double begin, const Stream* except) const {
   const double shared = std::max(0.0, busy_until(call.link, except) - begin);
   return call.seconds + std::min(shared / 2, call.seconds);
+}
+
+void RankClock::receive(const CallSeconds& call) {
+  launch(1);
+  spend(Spent::kSlowed, call.seconds * link_of(call.link).device_share);
 }
 
 void RankClock::call(const std::vector<CallSeconds>& calls, Spent what) {

@@ -71,6 +71,8 @@ class RankClock {
   // Starts calls beside the computation; returns when they end.
   double start(StreamId stream, const std::vector<CallSeconds>& calls);
   void wait_until(double when, Spent what);
+  // Begins to receive a message, which takes its share of the device when it comes.
+  void receive(const CallSeconds& call);
 
  private:
   struct Stream {
@@ -85,6 +87,7 @@ class RankClock {
   [[nodiscard]] double beside_others(const CallSeconds& call,
                                      double begin,
                                      const Stream* except) const;
+  [[nodiscard]] const config::LinkSpec& link_of(Link link) const;
   void slow_down(double seconds);
 
   config::ClusterConfig cluster_;

@@ -125,6 +125,8 @@ class StepRun {
         send(stage, operation, channel(number, operation.peer, operation.pass));
         return true;
       case OpKind::kReceive:
+        for (const OperationCall& call : calls_of(stage.plan, operation))
+          stage.clock.receive(stage.costs.of(call));
         stage.places[started(OpKind::kReceive, operation)] =
             channel(operation.peer, number, operation.pass).received++;
         return true;

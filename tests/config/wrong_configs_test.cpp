@@ -36,7 +36,8 @@ struct Wrong {
 constexpr const char* kYamlHint =
     "indent with spaces, close what is open, quote text with any of : # { } [ ] & * ! %";
 constexpr const char* kBracketHint = "close the bracket, or write `key: value`";
-constexpr const char* kTopKeys = "version, run, model, data, optimizer, train, parallel, comm, log";
+constexpr const char* kTopKeys =
+    "version, run, model, data, optimizer, train, parallel, comm, plan, log";
 
 std::vector<Wrong> unknown_keys() {
   return {

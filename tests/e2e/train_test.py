@@ -73,6 +73,23 @@ class Figures(Train):
             if path.is_file():
                 self.assertEqual(path.stat().st_mode & 0o777, 0o640, path)
 
+    def test_what_was_expected_stands_beside_what_was_measured(self):
+        plan = json.loads((self.run_directory("whole") / "plan.json").read_text())
+        self.assertGreater(plan["expected"]["tensor_bytes"], 1000)
+        self.assertNotIn("step_seconds", plan["expected"])
+        self.assertEqual(plan["measured"]["steps"], 58)
+        self.assertGreater(plan["measured"]["memory_bytes"], plan["expected"]["tensor_bytes"])
+        times = sorted(float(row["dt"]) for row in rows_of(self.run_directory("whole"))[3:])
+        self.assertAlmostEqual(plan["measured"]["step_seconds"], (times[28] + times[29]) / 2, places=6)
+
+        (self.scratch / "cluster.yaml").write_text("device: {name: slow, fp32_tflops: 0.00001}\n")
+        self.train("run.name=expected", "train.steps=2", "plan.cluster=cluster.yaml")
+        plan = json.loads((self.run_directory("expected") / "plan.json").read_text())
+        self.assertEqual(plan["expected"]["device"], "slow")
+        self.assertGreater(plan["expected"]["step_seconds"], 10 * times[-1])
+        self.assertNotIn("step_seconds", plan["measured"])
+        self.assertIn("nowhere.yaml", self.train("run.name=nowhere", "plan.cluster=nowhere.yaml", code=2).stderr)
+
     def test_csv_and_jsonl_hold_the_same(self):
         run = self.run_directory("whole")
         rows = rows_of(run)

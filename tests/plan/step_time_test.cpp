@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "shoal/blueprint/products.h"
 #include "shoal/config/load.h"
 #include "shoal/core/quantities.h"
 #include "shoal/plan/cost.h"
@@ -152,6 +153,54 @@ TEST(Costs, SmallProductsReachLessOfThePeak) {
   const double large = timed(config, mesh, cluster).seconds;
   cluster.device.products_half_gflop = 10;
   EXPECT_GT(timed(config, mesh, cluster).seconds, 1.5 * large);
+}
+
+// What was measured in a precision goes before the shares, in that precision alone.
+TEST(Costs, MeasuredFiguresGoBeforeShares) {
+  const auto [config, mesh] = planned(1, {});
+  const auto seconds = [&](auto change, const config::RunConfig& run) {
+    config::ClusterConfig cluster = ideal();
+    change(cluster.device);
+    return timed(run, mesh, cluster).seconds;
+  };
+  const auto of = [&](auto change) { return seconds(change, config); };
+  const double none = of([](auto&) {});
+  EXPECT_GT(of([](auto& device) { device.fp32.products_share = 0.5; }), 1.9 * none);
+  EXPECT_EQ(of([](auto& device) { device.bf16.products_share = 0.5; }), none);
+  EXPECT_GT(of([](auto& device) { device.fp32.products_half_gflop = 10; }), 1.5 * none);
+  EXPECT_GT(of([](auto& device) { device.fp32.products_gb_per_s = 1; }), 1.5 * none);
+  EXPECT_GT(of([](auto& device) { device.fp32.functions = {{1e-3, 1e3}, {1, 1}}; }), 1.5 * none);
+  // Attention at its peak and at a tenth of it: the difference is nine times its time.
+  const double fast = of([](auto& device) { device.fp32.attention = {{1}, {1}}; });
+  const double slow = of([](auto& device) { device.fp32.attention = {{1}, {0.1}}; });
+  EXPECT_NEAR(fast, none, 1e-9 * none);
+  const double attention = 3 * 12 * blueprint::attention_operations(config.model, 97) * 24 * 97;
+  EXPECT_NEAR(slow - fast, 9 * attention / 1e12, 1e-6 * none);
+}
+
+// Twelve blocks of 35 launches, embedding, head and optimizer.
+TEST(Costs, LaunchesTakeTheHostsTime) {
+  const auto [config, mesh] = planned(1, {"train.micro_batch=6"});
+  config::ClusterConfig cluster = ideal();
+  cluster.device.queued = false;
+  const double none = timed(config, mesh, cluster).seconds;
+  cluster.device.launch_us = 1000;
+  const double launches = 4 * (12 * 35 + 8 + 27) + 25;
+  EXPECT_NEAR(timed(config, mesh, cluster).seconds - none, launches * 1e-3, 1e-6);
+}
+
+// A pipeline's and a shard's calls are hidden behind a long computation, but for what they take
+// from it.
+TEST(StepTime, CallsBesideTheComputationMaySlowItDown) {
+  const auto [config, mesh] = planned(2, {"parallel.sharding=full_shard", "train.batch=240"});
+  config::ClusterConfig cluster = ideal();
+  cluster.node = {.gb_per_s = 10, .latency_us = 0};
+  const double hidden = timed(config, mesh, cluster).seconds;
+  cluster.node.device_share = 0.5;
+  double bytes = 0;
+  for (const Volume& volume : volume_of_step(config, mesh, 0)) bytes += sent_bytes(volume);
+  EXPECT_NEAR(timed(config, mesh, cluster).seconds - hidden, 0.5 * bytes / 10e9,
+              0.1 * bytes / 10e9);
 }
 
 // Seconds for 1 step of a model with 405 billion parameters on 16,384 ranks.

@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Step times that `shoal plan` predicts from a calibrated cluster file, beside those of runs on this host.
+
+    bench/plan_beside_runs.py --tokens DIR [--only one|two] [--passes 3]      # DIR: what `shoal prepare` made
+
+In each pass the host is calibrated (`shoal bench gemm|memory|comm --save`) with as many ranks as the runs that follow have, one thread each, and
+every layout trains some steps; between layouts a small reference run tells how fast the machine is just then, because shared ones vary up to
+2.5x within minutes: a measured step is divided by how much slower the reference is than it was at calibration. A layout's step is the median
+of its steps after the first three, then of all passes. Ends with lines NAME VALUE.
+"""
+import argparse
+import csv
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+WARM_UP = 3
+COMMON = {"train.eval_every": 0, "train.save_every": 0, "train.threads": 1, "log.level": "error"}
+LLAMA = {"model.positions": "rotary", "model.norm": "rms", "model.activation": "swiglu", "model.bias": "none", "model.tied": "false"}
+
+
+def gpt(layers, width, heads, context, batch, **more):
+    sets = {"model.layers": layers, "model.width": width, "model.heads": heads, "model.context": context, "train.batch": batch}
+    return sets | {key.replace("__", "."): value for key, value in more.items()}
+
+
+REFERENCE = gpt(2, 256, 4, 128, 4)
+ONE = [
+    gpt(2, 64, 4, 64, 8), gpt(4, 128, 4, 64, 12), gpt(4, 128, 4, 64, 64), gpt(2, 64, 2, 128, 64), gpt(3, 192, 6, 96, 7),
+    gpt(4, 256, 4, 128, 8), gpt(4, 256, 4, 128, 16, train__micro_batch=1), gpt(4, 256, 4, 128, 16, train__micro_batch=5),
+    gpt(4, 256, 4, 128, 8, train__recompute="full"), gpt(4, 256, 4, 128, 8, train__recompute="selective"), gpt(3, 256, 4, 512, 3),
+    gpt(2, 384, 6, 256, 4), gpt(2, 512, 8, 128, 4), gpt(12, 128, 4, 64, 8), gpt(2, 128, 4, 64, 32, model__vocab_size=8191),
+    gpt(2, 128, 4, 64, 32) | LLAMA, gpt(4, 256, 4, 128, 4) | LLAMA, gpt(3, 192, 6, 160, 5) | LLAMA, gpt(2, 512, 8, 128, 2) | LLAMA,
+    gpt(4, 256, 4, 128, 8, train__precision="bf16"), gpt(2, 512, 8, 256, 4, train__precision="bf16"),
+    gpt(4, 128, 2, 128, 16, train__precision="bf16"), gpt(2, 384, 6, 256, 6, train__precision="bf16") | LLAMA,
+]
+TWO = [
+    gpt(4, 128, 4, 64, 32, parallel__sharding="no_shard"), gpt(4, 256, 4, 128, 16, parallel__sharding="no_shard"),
+    gpt(4, 256, 4, 128, 16, parallel__sharding="full_shard"), gpt(4, 256, 4, 128, 16, parallel__sharding="optimizer"),
+    gpt(4, 256, 4, 128, 16, parallel__sharding="shard_grad_op"), gpt(4, 256, 4, 128, 16, parallel__sharding="full_shard", parallel__prefetch=0),
+    gpt(2, 512, 8, 128, 4, parallel__sharding="full_shard"), gpt(2, 512, 8, 128, 4, parallel__sharding="no_shard"),
+    gpt(4, 256, 4, 128, 16, parallel__sharding="full_shard", train__micro_batch=2), gpt(4, 256, 4, 128, 8, parallel__tp=2),
+    gpt(2, 512, 8, 128, 4, parallel__tp=2), gpt(4, 256, 4, 128, 16, parallel__pp=2, train__micro_batch=4),
+    gpt(4, 256, 4, 128, 16, parallel__pp=2, train__micro_batch=2), gpt(4, 256, 4, 128, 16, parallel__pp=2, train__micro_batch=2, parallel__schedule="gpipe"),
+    gpt(8, 192, 6, 96, 16, parallel__pp=2, train__micro_batch=2, parallel__schedule="interleaved", parallel__chunks=2),
+    gpt(4, 256, 4, 128, 8, parallel__sharding="full_shard") | LLAMA, gpt(4, 256, 4, 128, 8, parallel__tp=2) | LLAMA,
+    gpt(4, 256, 4, 128, 16, parallel__sharding="full_shard", train__recompute="full"),
+    gpt(2, 512, 8, 256, 8, parallel__sharding="full_shard", train__precision="bf16"),
+    gpt(4, 256, 4, 128, 16, parallel__pp=2, train__micro_batch=4, train__precision="bf16"),
+]
+BLOCKS = {"one": (1, ONE), "two": (2, TWO)}
+
+
+def words(sets):
+    return [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
+
+
+def shoal(options, ranks, *arguments):
+    launch = ["launch", "--ranks", ranks, "--"] if ranks > 1 else []
+    done = subprocess.run(list(map(str, [options.build / "shoal", *launch, *arguments])), cwd=options.scratch, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, arguments))}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    return done.stdout
+
+
+def train(options, ranks, sets, seconds):
+    """Median seconds of a step."""
+    steps = WARM_UP + min(max(int(options.seconds / seconds), 5), 60)
+    subprocess.run(["rm", "-rf", options.scratch / "runs"], check=True)
+    shoal(options, ranks, "train", *words(COMMON | sets | {"data.sources": f"[{options.tokens}]", "run.name": "bench", "train.steps": steps}))
+    with (options.scratch / "runs" / "bench" / "metrics.csv").open() as file:
+        return statistics.median(float(row["dt"]) for row in list(csv.DictReader(file))[WARM_UP:])
+
+
+def predict(options, ranks, sets, cluster):
+    sets = {"model.vocab_size": options.vocabulary} | COMMON | sets
+    text = shoal(options, 1, "plan", ROOT / "configs" / "debug_cpu.yaml", "--ranks", ranks, "--cluster", cluster, "--json", *words(sets))
+    found = json.loads(text)
+    return found["step"]["seconds"], found["spent"]
+
+
+def calibrate(options, ranks, cluster):
+    """Measures the host, and returns the step time of the reference meanwhile."""
+    threads = ["--set", "train.threads=1"]
+    references = [train(options, ranks, REFERENCE, 0.05)]
+    shoal(options, ranks, "bench", "gemm", "--save", cluster, "--seconds", options.calibration, *threads)
+    references.append(train(options, ranks, REFERENCE, 0.05))
+    shoal(options, ranks, "bench", "memory", "--save", cluster, "--seconds", options.calibration, *threads)
+    if ranks > 1:
+        shoal(options, ranks, "bench", "comm", "--save", cluster, *threads)
+    references.append(train(options, ranks, REFERENCE, 0.05))
+    return statistics.fmean(references), references[-1]
+
+
+def name_of(ranks, sets):
+    short = {key.split(".")[1]: value for key, value in sets.items() if key.split(".")[1] not in ("norm", "activation", "bias", "tied")}
+    return f"{ranks}: " + " ".join(f"{key}={value}" for key, value in short.items())
+
+
+def ranks_of_values(values):
+    order = sorted(range(len(values)), key=lambda i: values[i])
+    places = [0] * len(values)
+    for place, i in enumerate(order):
+        places[i] = place
+    return places
+
+
+def correlation(a, b):
+    """Spearman's: of the places in both orders."""
+    return statistics.correlation(ranks_of_values(a), ranks_of_values(b))
+
+
+def run_pass(options, name, table):
+    ranks, layouts = BLOCKS[name]
+    cluster = options.scratch / f"{name}.yaml"
+    first, before = calibrate(options, ranks, cluster)
+    for sets in layouts:
+        predicted, spent = predict(options, ranks, sets, cluster)
+        seconds = train(options, ranks, sets, predicted)
+        after = train(options, ranks, REFERENCE, 0.05)
+        slower = (before + after) / 2 / first
+        before = after
+        table.setdefault(name_of(ranks, sets), []).append((seconds / slower, predicted, spent))
+        print(f"{name_of(ranks, sets):<110} {1e3 * seconds:8.1f} ms at {slower:.2f}, predicted {1e3 * predicted:8.1f}, "
+              f"{100 * (predicted * slower / seconds - 1):+6.1f} %", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tokens", type=pathlib.Path, required=True)
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
+    parser.add_argument("--only", choices=BLOCKS)
+    parser.add_argument("--passes", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=1.5, help="of a run, about")
+    parser.add_argument("--calibration", type=int, default=15, help="seconds of each benchmark")
+    parser.add_argument("--vocabulary", type=int, default=257, help="ids of the tokens")
+    parser.add_argument("--keep", type=pathlib.Path, help="directory for the calibrated cluster files")
+    parser.add_argument("--table", type=pathlib.Path, help="add to the passes in this JSON file")
+    options = parser.parse_args()
+    options.tokens, options.build = options.tokens.resolve(), options.build.resolve()
+    table = json.loads(options.table.read_text()) if options.table and options.table.exists() else {}
+    with tempfile.TemporaryDirectory() as directory:
+        options.scratch = pathlib.Path(directory)
+        for _ in range(options.passes):
+            for name in BLOCKS:
+                if options.only in (None, name):
+                    run_pass(options, name, table)
+                    if options.table:
+                        options.table.write_text(json.dumps(table))
+            if options.keep:
+                for file in options.scratch.glob("*.yaml"):
+                    (options.keep / file.name).write_text(file.read_text())
+    measured, predicted = [], []
+    print("\nmedian of all passes")
+    for name, passes in table.items():
+        measured.append(statistics.median(row[0] for row in passes))
+        predicted.append(measured[-1] * statistics.median(row[1] / row[0] for row in passes))
+        print(f"{name:<110} {1e3 * measured[-1]:8.1f} ms, predicted {1e3 * predicted[-1]:8.1f}, {100 * (predicted[-1] / measured[-1] - 1):+6.1f} %")
+    errors = [abs(p / m - 1) for p, m in zip(predicted, measured)]
+    print(f"\nplan.layouts {len(errors)}\nplan.mean_error {statistics.fmean(errors):.4f}\nplan.largest_error {max(errors):.4f}\n"
+          f"plan.spearman {correlation(measured, predicted):.4f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
