@@ -15,6 +15,7 @@ ROWS = [  # from the ground up; modules of one row do not know each other
     ["config", "bench", "metrics"],
     ["blueprint", "data", "state", "cluster"],
     ["plan", "prepare", "hugging_face"],
+    ["picture"],
     # ---- the torch line ----
     ["model", "optim", "comm"],
     ["parallel", "feed"],
@@ -22,7 +23,7 @@ ROWS = [  # from the ground up; modules of one row do not know each other
     ["train", "generate"],
     ["verify"],
 ]
-TORCH_FREE_ROWS = 4
+TORCH_FREE_ROWS = 5
 
 # Header prefix -> where it may be included. Paths are prefixes relative to the root.
 CONFINED = {

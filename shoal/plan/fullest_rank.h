@@ -1,8 +1,10 @@
-// fullest_rank.h -- the rank of a layout that needs the most memory.
+// fullest_rank.h -- the ranks of a layout that need the most memory.
 //
 //   const FullestRank fullest = fullest_rank(config, mesh_of(config.parallel, 16'384));
 //   fullest.plan.rank, fullest.memory.peak()
 #pragma once
+
+#include <vector>
 
 #include "shoal/config/run_config.h"
 #include "shoal/plan/memory.h"
@@ -20,5 +22,19 @@ struct FullestRank {
 // Ranks that differ only along axes of data hold as much as each other, shards being padded, so that
 // one rank of each stage and tensor place is asked.
 FullestRank fullest_rank(const config::RunConfig& config, const Mesh& mesh);
+
+// The rank of a pipeline stage with the highest peak: the worst tensor place.
+struct StagePeak {
+  int rank = 0;
+  Memory memory;
+};
+
+// Returns the peaks by rank of the pipeline.
+std::vector<StagePeak> stage_peaks(const config::RunConfig& config, const Mesh& mesh);
+
+// Returns the fullest rank when the peaks of all stages are known already.
+FullestRank fullest_rank(const config::RunConfig& config,
+                         const Mesh& mesh,
+                         const std::vector<StagePeak>& peaks);
 
 }  // namespace shoal::plan

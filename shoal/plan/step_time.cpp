@@ -10,7 +10,6 @@
 #include "shoal/blueprint/products.h"
 #include "shoal/core/error.h"
 #include "shoal/plan/cost.h"
-#include "shoal/plan/program.h"
 
 namespace shoal::plan {
 namespace {
@@ -33,8 +32,11 @@ struct Channel {
 constexpr int kRounds = 2;
 
 struct Stage {
-  Stage(RankPlan made, const config::ClusterConfig& cluster)
-      : plan(std::move(made)), program(training_program(plan)), costs(cluster, plan) {}
+  Stage(RankPlan made, const config::ClusterConfig& cluster, const StepObserver& told)
+      : plan(std::move(made)),
+        program(training_program(plan)),
+        costs(cluster, plan),
+        observe(told) {}
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
 
@@ -43,8 +45,14 @@ struct Stage {
   [[nodiscard]] bool is_done() const { return round() == kRounds; }
 
   void spend(Spent what, double seconds) {
+    if (round() > 0) {
+      time.spent[static_cast<size_t>(what)] += seconds;
+      tell(what, /*beside=*/false, now, now + seconds);
+    }
     now += seconds;
-    if (round() > 0) time.spent[static_cast<size_t>(what)] += seconds;
+  }
+  void tell(Spent what, bool beside, double begin, double end) const {
+    if (observe && end > begin) observe({plan, operation(), what, beside, begin, end});
   }
   void wait_until(double when, Spent what) {
     if (when > now) spend(what, when - now);
@@ -53,6 +61,7 @@ struct Stage {
   RankPlan plan;
   Program program;
   Costs costs;
+  const StepObserver& observe;
   size_t next = 0;  // operation, counted over all rounds
   double now = 0;
   double began = 0;  // of the round that is measured
@@ -65,9 +74,13 @@ struct Stage {
 
 class StepRun {
  public:
-  StepRun(const config::RunConfig& config, const Mesh& mesh, const config::ClusterConfig& cluster) {
+  // `observe` lives as long as the run.
+  StepRun(const config::RunConfig& config,
+          const Mesh& mesh,
+          const config::ClusterConfig& cluster,
+          const StepObserver& observe) {
     for (const int rank : mesh.peers(0, Axis::kPp))
-      stages_.push_back(std::make_unique<Stage>(plan_of(config, mesh, rank), cluster));
+      stages_.push_back(std::make_unique<Stage>(plan_of(config, mesh, rank), cluster, observe));
   }
 
   StepTime finish() {
@@ -94,6 +107,7 @@ class StepRun {
       result.stages.push_back(stage->time);
     }
     result.seconds = ended - began;
+    result.began = began;
     return result;
   }
 
@@ -176,16 +190,20 @@ class StepRun {
   // Begins when the operation is reached and the group's stream is free.
   static double end_on_stream(Stage& stage,
                               const std::vector<OperationCall>& calls,
-                              const std::string& stream) {
+                              const std::string& stream,
+                              Spent what) {
     double& free_from = stage.free_from[stream];
-    free_from = std::max(free_from, stage.now) + seconds_of(stage, calls);
+    const double begin = std::max(free_from, stage.now);
+    free_from = begin + seconds_of(stage, calls);
+    stage.tell(what, /*beside=*/true, begin, free_from);
     return free_from;
   }
 
   static void start(Stage& stage, const Operation& operation) {
     const std::vector<OperationCall> calls = calls_of(stage.plan, operation);
     const std::string stream = stage.plan.mesh.crowded(calls.front().axes).name();
-    stage.ends[started(operation.kind, operation)] = end_on_stream(stage, calls, stream);
+    const Spent what = operation.kind == OpKind::kGather ? Spent::kWeights : Spent::kGradients;
+    stage.ends[started(operation.kind, operation)] = end_on_stream(stage, calls, stream, what);
   }
 
   static void await(Stage& stage, const Started& what, Spent spent) {
@@ -197,7 +215,8 @@ class StepRun {
 
   static void send(Stage& stage, const Operation& operation, Channel& to) {
     const std::string stream = operation.pass == Op::kForward ? "down" : "up";
-    to.arrivals.push_back(end_on_stream(stage, calls_of(stage.plan, operation), stream));
+    to.arrivals.push_back(
+        end_on_stream(stage, calls_of(stage.plan, operation), stream, Spent::kPipeline));
   }
 
   static bool receive(Stage& stage, const Operation& operation, const Channel& from) {
@@ -258,8 +277,9 @@ const RankTime& StepTime::busiest() const {
 
 StepTime step_time(const config::RunConfig& config,
                    const Mesh& mesh,
-                   const config::ClusterConfig& cluster) {
-  return StepRun(config, mesh, cluster).finish();
+                   const config::ClusterConfig& cluster,
+                   const StepObserver& observe) {
+  return StepRun(config, mesh, cluster, observe).finish();
 }
 
 double mfu(const config::RunConfig& config,

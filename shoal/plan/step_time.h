@@ -11,12 +11,14 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
 #include "shoal/config/cluster_config.h"
 #include "shoal/config/run_config.h"
 #include "shoal/plan/mesh.h"
+#include "shoal/plan/program.h"
 
 namespace shoal::plan {
 
@@ -45,17 +47,33 @@ struct RankTime {
 
 struct StepTime {
   double seconds = 0;            // until the last rank has updated its weights
+  double began = 0;              // when the step began, as spans count
   std::vector<RankTime> stages;  // by rank of the pipeline
 
   // Returns the stage that computes longest.
   [[nodiscard]] const RankTime& busiest() const;
 };
 
+// What a stage does for a while. Spans of one stage that are not beside come in the order of time,
+// and do not overlap.
+struct StepSpan {
+  const RankPlan& plan;        // of the stage's rank; valid during the call
+  const Operation& operation;  // likewise
+  Spent what;                  // kPipeline: waits for another stage, or beside, sends to it
+  bool beside;                 // runs on a stream of its own, beside the computation
+  double begin;
+  double end;
+};
+
+using StepObserver = std::function<void(const StepSpan&)>;
+
 // Returns the time of a step. `config` has been checked for the ranks of the mesh, and
-// model.vocab_size is set.
+// model.vocab_size is set. `observe` is told all spans of the measured step, and those beside the
+// computation of the step before; without it nothing is recorded.
 StepTime step_time(const config::RunConfig& config,
                    const Mesh& mesh,
-                   const config::ClusterConfig& cluster);
+                   const config::ClusterConfig& cluster,
+                   const StepObserver& observe = {});
 
 // Returns model FLOPs utilization: the share of the devices' peak that the model's operations make
 // of so many seconds, without recomputation.
