@@ -13,7 +13,7 @@ namespace {
 
 std::vector<Segment> time_segments(const Candidate& candidate) {
   const double sum = std::accumulate(candidate.spent.begin(), candidate.spent.end(), 0.0);
-  if (sum <= 0) return {{Ink::kOther, candidate.seconds, format_seconds(candidate.seconds)}};
+  if (sum <= 0) return {{Ink::kWhole, candidate.seconds, format_seconds(candidate.seconds)}};
   std::vector<Segment> segments;
   for (int i = 0; i < plan::kNumSpent; ++i) {
     const auto what = static_cast<plan::Spent>(i);
@@ -72,7 +72,7 @@ void draw_candidates(Markup& markup,
     const bool fits = !capacity || candidate.memory <= *capacity;
     begin_row(markup, label_of_candidate(candidate));
     const std::string bytes = format_bytes(candidate.memory);
-    bar(markup, {{Ink::kOther, static_cast<double>(candidate.memory), bytes}}, scale,
+    bar(markup, {{Ink::kWhole, static_cast<double>(candidate.memory), bytes}}, scale,
         capacity ? std::optional<double>(*capacity) : std::nullopt);
     end_row(markup, fits ? bytes : bytes + ", does not fit");
   }

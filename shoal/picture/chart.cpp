@@ -40,9 +40,9 @@ std::vector<double> Scale::ticks() const {
 
 std::string Scale::label_of(double tick) const {
   const double shown = tick / unit;
-  if (shown >= 1e6) return format("{:.4g}M", shown / 1e6);
-  if (shown >= 1e4) return format("{:.4g}k", shown / 1e3);
-  return format("{:.4g}", shown);
+  const double last = max / unit;
+  if (tick == 0 || last < 1e4) return format("{:.4g}", shown);
+  return last < 1e6 ? format("{:.4g}k", shown / 1e3) : format("{:.4g}M", shown / 1e6);
 }
 
 Scale scale_of_bytes(double max) {

@@ -34,6 +34,7 @@ constexpr std::array<InkSpec, kNumInks> kInks = {{
     {"recompute", "#d3dbe3", "#4d5c6c", "", "recomputation"},
     {"backward", "#566b82", "#7d93ab", "", "backward"},
     {"update", "#4a3aa7", "#7467d4", "", "optimizer"},
+    {"sum", "#45443f", "#d0cec7", "", ""},
 }};
 
 const InkSpec& spec_of(Ink ink) { return kInks[static_cast<size_t>(ink)]; }

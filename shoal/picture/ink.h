@@ -38,9 +38,11 @@ enum class Ink : uint8_t {
   kRecompute,
   kBackward,
   kUpdate,
+  // A sum whose parts are not told apart.
+  kWhole,
 };
 
-constexpr int kNumInks = 18;
+constexpr int kNumInks = 19;
 
 Ink ink_of(plan::Spent spent);
 

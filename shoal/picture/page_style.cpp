@@ -31,11 +31,9 @@ svg{display:block}
 .plot{background:linear-gradient(var(--line),var(--line)) left bottom/100% 1px no-repeat}
 .plot rect,.plot path{fill:currentColor;stroke:var(--surface);stroke-width:1px;vector-effect:non-scaling-stroke}
 .plot .strokes,.plot .columns{fill:none;stroke:currentColor}
-.plot .strokes{stroke-width:20px}
 .plot .columns{vector-effect:none}
-.plot .beside-row{stroke-width:4px}
-.lane rect{stroke-width:.5px}
-.pale{opacity:.55}
+.lane rect{stroke:none}
+.pale{opacity:.6}
 .limit{stroke:var(--alarm);stroke-width:2px;vector-effect:non-scaling-stroke}
 .peak{stroke:var(--text);stroke-width:1.5px;stroke-dasharray:3 3;vector-effect:non-scaling-stroke}
 .axis text,.node text{fill:var(--quiet);font-size:11px}
@@ -61,7 +59,7 @@ th{font-weight:600}
 th[scope=row]{text-align:left;white-space:nowrap}
 .facts th,.facts td{vertical-align:top}
 .facts td{text-align:left;white-space:normal}
-@media (max-width:600px){.row{grid-template-columns:4.4rem minmax(0,1fr) 4.6rem;gap:.4rem}.label,.value{font-size:.78rem}.gap{margin-left:4.8rem}.lane rect{stroke:none}}
+@media (max-width:600px){.row{grid-template-columns:4.4rem minmax(0,1fr) 4.6rem;gap:.4rem}.label,.value{font-size:.78rem}.gap{margin-left:4.8rem}}
 )";
 
 }  // namespace

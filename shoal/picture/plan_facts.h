@@ -1,7 +1,7 @@
 // plan_facts.h -- what a picture of a plan is drawn from: memory of the stages, and with a cluster
 // the time of a step.
 //
-//   const PlanFacts facts = facts_of(config, mesh_of(config.parallel, 1024), cluster);
+//   const PlanFacts facts = facts_of(config, plan::mesh_of(config.parallel, 1024), cluster);
 //   facts.fullest.memory.peak(), facts.fits(), facts.mfu()
 #pragma once
 

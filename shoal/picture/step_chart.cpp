@@ -12,16 +12,18 @@ namespace {
 
 using plan::Spent;
 
-constexpr size_t kMaxLanes = 16;
 constexpr size_t kMaxTitles = 800;  // blocks of all lanes that have one
 constexpr size_t kMaxBlocks = 300;  // blocks of a lane that can be seen
 constexpr size_t kMoments = 200;    // of a lane with more
 constexpr double kLaneHeight = 20;
 constexpr double kBesideHeight = 4;
 constexpr double kBesideGap = 2;
+constexpr double kGap = 10;  // a thousandth of the plot
 
 // What interrupts a pass, in the order in which it is drawn at the pass's end.
 constexpr std::array kExposed = {Spent::kTensor, Spent::kWeights, Spent::kGradients};
+
+bool is_crowded(const Lane& lane) { return lane.blocks.size() > kMaxBlocks; }
 
 double exposed_of(const Block& block) {
   double seconds = 0;
@@ -38,8 +40,7 @@ std::string title_of(const Block& block) {
   return title;
 }
 
-// Strokes of one colour in one path: the shortest way to write many bars. Their width is that of
-// their class.
+// Strokes of one colour in one path: the shortest way to write many bars.
 class Strokes {
  public:
   void along(double from, double to, double y) {
@@ -49,10 +50,10 @@ class Strokes {
   void up(double x, double from, double to) {
     path_ += format("M{} {}V{}", number(x), number(from), number(to));
   }
-  void draw(Markup& markup, std::string_view kind, Ink ink, std::string_view width = "") const {
+  void draw(Markup& markup, std::string_view kind, Ink ink, double width) const {
     if (path_.empty()) return;
     markup.leaf("path", {{"class", format("{} {}", kind, class_of(ink))},
-                         {"stroke-width", width.empty() ? "1" : width},
+                         {"style", format("stroke-width:{}", number(width))},
                          {"d", path_}});
   }
 
@@ -67,7 +68,7 @@ Strokes& strokes_of(StrokesByInk& strokes, Ink ink) { return strokes[static_cast
 void draw_strokes(Markup& markup,
                   const StrokesByInk& strokes,
                   std::string_view kind,
-                  std::string_view width = "") {
+                  double width) {
   for (int i = 0; i < kNumInks; ++i)
     strokes[static_cast<size_t>(i)].draw(markup, kind, static_cast<Ink>(i), width);
 }
@@ -87,14 +88,17 @@ void for_parts(const Block& block, const Use& use) {
     part(ink_of(what), block.by(what) - (what == Spent::kWeights ? block.lead : 0));
 }
 
+// A thin gap in front of what a block computes tells it from the one before.
 void draw_blocks(Markup& markup, const Lane& lane, const Scale& scale) {
   for (const Block& block : lane.blocks) {
     markup.open("g").leaf("title", {}, title_of(block));
     for_parts(block, [&](Ink ink, double begin, double end) {
-      const double x = std::round(scale.place_of(begin));
+      const double from = scale.place_of(begin);
+      const double to = scale.place_of(end);
+      const double x = std::round(from + (ink == block.ink ? std::min(kGap, (to - from) / 4) : 0));
       markup.leaf("rect", {{"class", class_of(ink)},
                            {"x", number(x)},
-                           {"width", number(std::max(std::round(scale.place_of(end)) - x, 1.0))},
+                           {"width", number(std::max(std::round(to) - x, 1.0))},
                            {"height", number(kLaneHeight)}});
     });
     markup.close();
@@ -108,7 +112,7 @@ void draw_untitled(Markup& markup, const Lane& lane, const Scale& scale) {
       strokes_of(strokes, ink).along(scale.place_of(begin), scale.place_of(end), kLaneHeight / 2);
     });
   }
-  draw_strokes(markup, strokes, "strokes");
+  draw_strokes(markup, strokes, "strokes", kLaneHeight);
 }
 
 // Seconds of each colour in each moment of a lane.
@@ -149,7 +153,7 @@ void draw_moments(Markup& markup, const Lane& lane, const Scale& scale) {
       bottom -= height;
     }
   }
-  draw_strokes(markup, strokes, "columns", number(scale.place_of(moment)));
+  draw_strokes(markup, strokes, "columns", scale.place_of(moment));
 }
 
 // A thin row for each thing that runs beside in any lane.
@@ -184,8 +188,8 @@ void draw_beside(Markup& markup, const Lane& lane, const BesideRows& rows, const
       runs.along(scale.place_of(begin), scale.place_of(end), middle);
     for (const auto& [begin, end] : beside.awaits)
       awaits.along(scale.place_of(begin), scale.place_of(end), middle);
-    runs.draw(markup, "strokes beside-row pale", ink);
-    awaits.draw(markup, "strokes beside-row", ink);
+    runs.draw(markup, "strokes pale", ink, kBesideHeight);
+    awaits.draw(markup, "strokes", ink, kBesideHeight);
     middle += kBesideHeight + kBesideGap;
   };
   row(rows.gathers, Ink::kWeights, lane.gathers);
@@ -229,6 +233,10 @@ void draw_step(Markup& markup, const PlanFacts& facts, const std::vector<Lane>& 
   size_t blocks = 0;
   for (const size_t stage : shown) blocks += lanes[stage].blocks.size();
   draw_legend(markup, lanes, rows);
+  if (std::any_of(shown.begin(), shown.end(), [&](size_t i) { return is_crowded(lanes[i]); }))
+    markup.leaf("p", {{"class", "hint"}},
+                "Passes are too many to be seen: a lane shows the share of each colour in each "
+                "moment, and what is missing at its top is waiting for other stages.");
   size_t next = 0;
   for (const size_t stage : shown) {
     if (stage > next) markup.leaf("p", {{"class", "gap"}}, format("{} more stages", stage - next));
@@ -237,7 +245,7 @@ void draw_step(Markup& markup, const PlanFacts& facts, const std::vector<Lane>& 
     const plan::RankTime& time = facts.time->stages[stage];
     begin_row(markup, format("stage {}", stage));
     begin_plot(markup, kLaneHeight + rows.height(), "plot lane");
-    if (lane.blocks.size() > kMaxBlocks) {
+    if (is_crowded(lane)) {
       draw_moments(markup, lane, scale);
     } else if (blocks > kMaxTitles) {
       draw_untitled(markup, lane, scale);

@@ -1,6 +1,7 @@
 #include "shoal/picture/step_lanes.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "shoal/core/format.h"
 #include "shoal/plan/program_text.h"
@@ -52,6 +53,18 @@ bool goes_on(const Block& block, const plan::StepSpan& span) {
     return block.ink == Ink::kBackward;
   return block.ink == ink_of_operation(kind) && block.chunk == span.operation.chunk &&
          block.micro_batch == span.operation.micro_batch && block.unit == span.operation.index;
+}
+
+// Returns a block that begins with the span, and is empty.
+Block block_of(const plan::StepSpan& span) {
+  const plan::Operation& operation = span.operation;
+  return {.ink = ink_of_operation(operation.kind),
+          .chunk = operation.chunk,
+          .micro_batch = operation.micro_batch,
+          .unit = operation.index,
+          .name = plan::describe(span.plan, operation),
+          .begin = span.begin,
+          .end = span.begin};
 }
 
 // Returns whether a block has done nothing yet but wait for weights.
@@ -123,22 +136,14 @@ void StepRecorder::record(const plan::StepSpan& span) {
   }
   if (span.what == Spent::kPipeline) return;
   if (is_waiting(span.what)) beside_of(lane, span.what).awaits.emplace_back(span.begin, span.end);
-  const plan::Operation& operation = span.operation;
-  const Block made{.ink = ink_of_operation(operation.kind),
-                   .chunk = operation.chunk,
-                   .micro_batch = operation.micro_batch,
-                   .unit = operation.index,
-                   .name = plan::describe(span.plan, operation),
-                   .begin = span.begin};
-  if (lane.blocks.empty() || !touches(lane.blocks.back(), span.begin)) {
-    lane.blocks.push_back(made);
-  } else if (only_leads(lane.blocks.back())) {
-    const Block before = std::exchange(lane.blocks.back(), made);
+  const bool touching = !lane.blocks.empty() && touches(lane.blocks.back(), span.begin);
+  if (touching && only_leads(lane.blocks.back())) {
+    const Block before = std::exchange(lane.blocks.back(), block_of(span));
     lane.blocks.back().begin = before.begin;
     lane.blocks.back().lead = before.lead;
     lane.blocks.back().spent = before.spent;
-  } else if (!goes_on(lane.blocks.back(), span)) {
-    lane.blocks.push_back(made);
+  } else if (!touching || !goes_on(lane.blocks.back(), span)) {
+    lane.blocks.push_back(block_of(span));
   }
   Block& block = lane.blocks.back();
   if (span.what == Spent::kWeights && block.end - block.begin <= block.lead + kTouch)
@@ -150,7 +155,8 @@ void StepRecorder::record(const plan::StepSpan& span) {
 std::vector<Lane> StepRecorder::lanes(const plan::StepTime& time, size_t most) const {
   size_t blocks = 0;
   for (const Lane& lane : lanes_) blocks += lane.blocks.size();
-  const double gap = time.seconds * static_cast<double>(lanes_.size()) / kMaxIntervals;
+  const size_t drawn = std::min(lanes_.size(), kMaxLanes);
+  const double gap = time.seconds * static_cast<double>(drawn) / kMaxIntervals;
   const auto clear = [&](const Beside& beside) {
     return Beside{joined(beside.runs, time, gap), joined(beside.awaits, time, gap)};
   };

@@ -22,6 +22,8 @@
 
 namespace shoal::picture {
 
+constexpr size_t kMaxLanes = 16;  // that a picture has room for
+
 // Waiting for other stages is in no block: it is a gap between them.
 struct Block {
   Ink ink = Ink::kForward;  // kForward, kRecompute, kBackward, kUpdate or kOther

@@ -110,7 +110,7 @@ assert len(text) < 500_000
 scales = []
 for row in root.iter("{http://www.w3.org/1999/xhtml}div"):
     spans = row.findall("{http://www.w3.org/1999/xhtml}span")
-    if row.get("class") == "row" and len(spans) == 2 and (spans[1].text or "").endswith("GiB") and spans[0].text.startswith("stage"):
+    if row.get("class") == "row" and len(spans) == 2 and (spans[1].text or "").endswith("GiB") and (spans[0].text or "").startswith("stage"):
         width = sum(float(rect.get("width")) for rect in row.iter(svg + "rect"))
         scales.append(width / float(spans[1].text.split()[0]))
 assert len(scales) == 2 and abs(scales[0] / scales[1] - 1) < 0.005, scales
