@@ -4,8 +4,8 @@
 //   const PlanFacts facts = facts_of(config, mesh, cluster, recorder.observer());
 //   write_file_atomically("plan.html", page(facts, recorder, recompute_neighbours(facts)));
 //
-// The page is XML as well as HTML, and stays below half a megabyte for any number of ranks and any
-// length of programs. Every name from a file is escaped.
+// The page is XML as well as HTML, and what it draws is bounded whatever the number of ranks, stages
+// and operations: tests hold it below half a megabyte. Every name from a file is escaped.
 #pragma once
 
 #include <string>

@@ -59,7 +59,7 @@ th{font-weight:600}
 th[scope=row]{text-align:left;white-space:nowrap}
 .facts th,.facts td{vertical-align:top}
 .facts td{text-align:left;white-space:normal}
-@media (max-width:600px){.row{grid-template-columns:4.4rem minmax(0,1fr) 4.6rem;gap:.4rem}.label,.value{font-size:.78rem}.gap{margin-left:4.8rem}}
+@media (max-width:600px){.row{grid-template-columns:5.4rem minmax(0,1fr) 4.6rem;gap:.4rem}.label,.value{font-size:.78rem}.gap{margin-left:5.8rem}.plot path{stroke-width:.3px}}
 )";
 
 }  // namespace

@@ -15,7 +15,7 @@ using tests::elements_of;
 using tests::with_tag;
 
 // What a page 400 pixels wide leaves for a plot: without its padding, labels, values and gaps.
-constexpr double kNarrowest = 400 - 2 * 16 - 4.4 * 16 - 4.6 * 16 - 2 * 0.4 * 16;
+constexpr double kNarrowest = 400 - 2 * 16 - 5.4 * 16 - 4.6 * 16 - 2 * 0.4 * 16;
 // The widest digit of common fonts at 11 pixels.
 constexpr double kDigit = 7;
 
