@@ -8,9 +8,10 @@
 #include "shoal/core/error.h"
 #include "shoal/core/limits.h"
 #include "shoal/core/quantities.h"
+#include "shoal/picture/plan_facts.h"
+#include "shoal/picture/step_lanes.h"
 #include "shoal/plan/composition.h"
 #include "shoal/plan/counts.h"
-#include "shoal/plan/fullest_rank.h"
 #include "shoal/plan/gpu_allowance.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/program.h"
@@ -20,6 +21,7 @@
 #include "shoal/plan/step_time.h"
 
 #include "app/arguments.h"
+#include "app/cmd_plan_picture.h"
 #include "app/cmd_plan_search.h"
 #include "app/cmd_plan_validate.h"
 #include "app/report.h"
@@ -34,6 +36,7 @@ struct PlanWords {
   int rank = 0;
   bool json = false;
   std::optional<std::string> cluster = std::nullopt;
+  std::optional<std::string> page = std::nullopt;
 };
 
 config::RunConfig checked_config(const PlanWords& words) {
@@ -151,21 +154,19 @@ void add_run(Report& report, const plan::RunForecast& run) {
       .add("save_every_steps", run.save_every_steps, format("{:.0f}", run.save_every_steps));
 }
 
-void add_step(Report& report, const plan::PlannedJob& job, const config::ClusterConfig& cluster) {
-  const plan::StepTime time = plan::step_time(job.stages(), cluster);
-  const config::RunConfig& config = job.config();
-  const int ranks = job.mesh().num_ranks();
-  const auto tokens = static_cast<double>(config.train.batch * config.model.context);
+void add_step(Report& report, const picture::PlanFacts& facts) {
+  const plan::StepTime& time = facts.time.value();
+  const int ranks = facts.mesh().num_ranks();
+  const double rate = facts.tokens_per_second();
   Report::Section& step = report.section("step");
-  step.add("device", cluster.device.name)
+  step.add("device", facts.cluster->device.name)
       .add("seconds", time.seconds, format("{:.4g}", time.seconds))
-      .add("tokens_per_second", tokens / time.seconds, in_units(tokens / time.seconds, ""))
-      .add("tokens_per_second_and_device", tokens / time.seconds / ranks,
-           in_units(tokens / time.seconds / ranks, ""));
-  const double share = plan::mfu(config, ranks, cluster, time.seconds);
+      .add("tokens_per_second", rate, in_units(rate, ""))
+      .add("tokens_per_second_and_device", rate / ranks, in_units(rate / ranks, ""));
+  const double share = facts.mfu();
   step.add("mfu", share, format("{:.1f} %", 100 * share));
   step.add("launches", time.busiest().launches);
-  add_run(report, plan::run_forecast(config, cluster, ranks, time.seconds));
+  add_run(report, plan::run_forecast(facts.config(), *facts.cluster, ranks, time.seconds));
   Report::Section& spent = report.section("spent");
   const plan::RankTime& busiest = time.busiest();
   for (int i = 0; i < plan::kNumSpent; ++i) {
@@ -177,10 +178,14 @@ void add_step(Report& report, const plan::PlannedJob& job, const config::Cluster
 
 void print_overview(const PlanWords& words) {
   const config::RunConfig config = checked_config(words);
-  const plan::PlannedJob job(config, plan::mesh_of(config.parallel, words.ranks));
-  const auto [rank, memory] = plan::fullest_rank(job);
-  const auto& [plan, program] = rank;
-  const plan::GpuAllowance gpu = plan::gpu_allowance(plan, memory);
+  std::optional<config::ClusterConfig> cluster;
+  if (words.cluster) cluster = config::load_cluster(*words.cluster);
+  picture::StepRecorder recorder;
+  const picture::PlanFacts facts =
+      picture::facts_of(config, plan::mesh_of(config.parallel, words.ranks), cluster,
+                        words.page ? recorder.observer() : plan::StepObserver());
+  const auto& [plan, program, memory] = facts.fullest;
+  const plan::GpuAllowance& gpu = facts.fullest_stage().beside;
   Report report;
   report.section("layout")
       .add("mesh", plan.mesh.describe())
@@ -202,8 +207,13 @@ void print_overview(const PlanWords& words) {
   add_bytes(beside, "communicators_bytes", gpu.communicators);
   add_bytes(beside, "allocator_bytes", gpu.allocator);
   add_bytes(beside, "total_bytes", memory.peak() + gpu.total());
-  if (words.cluster) add_step(report, job, config::load_cluster(*words.cluster));
+  if (facts.time) add_step(report, facts);
+  if (words.page) {
+    const size_t bytes = write_page(*words.page, facts, recorder);
+    report.section("page").add("file", *words.page).add("bytes", bytes);
+  }
   print(words, report);
+  if (!words.json) std::cout << lines_of(facts);
 }
 
 void add_words(Arguments& command, PlanWords& words) {
@@ -227,9 +237,13 @@ int run_overview(const std::vector<std::string>& arguments) {
   Arguments command("shoal plan",
                     "Memory of the fullest rank of a layout and the operation at its peak; with a "
                     "cluster, the time of a step\nand what its busiest rank spends it on.\n\n"
-                    "  shoal plan configs/llama3_8b.yaml --ranks 8 --cluster clusters/h100.yaml\n");
+                    "  shoal plan configs/llama3_8b.yaml --ranks 8 --cluster clusters/h100.yaml "
+                    "--page plan.html\n");
   add_words(command, words);
   command.option("--cluster", words.cluster, "the machine, such as clusters/h100.yaml",
+                 {.shown = "FILE"});
+  command.option("--page", words.page,
+                 "write pictures of the plan into this HTML file: memory, the step, ranks",
                  {.shown = "FILE"});
   add_json(command, words);
   if (command.parse(arguments)) print_overview(words);

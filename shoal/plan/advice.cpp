@@ -104,23 +104,6 @@ std::string what_to_try(const StepTime& time) {
 
 }  // namespace
 
-std::string where_time_goes(const StepTime& time) {
-  const RankTime& busiest = time.busiest();
-  std::vector<std::pair<double, Spent>> parts;
-  for (int i = 0; i < kNumSpent; ++i) {
-    const auto what = static_cast<Spent>(i);
-    parts.emplace_back(busiest.by(what) / busiest.seconds, what);
-  }
-  std::stable_sort(parts.begin(), parts.end(),
-                   [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::string text;
-  for (const auto& [share, what] : parts) {
-    if (share < 0.01) break;
-    text += format("{}{:.0f} % {}", text.empty() ? "" : ", ", 100 * share, spent_name(what));
-  }
-  return text;
-}
-
 std::vector<std::string> reasons_for(const FoundLayout& found,
                                      const config::RunConfig& config,
                                      const config::ClusterConfig& cluster) {
@@ -129,7 +112,7 @@ std::vector<std::string> reasons_for(const FoundLayout& found,
           of_stages(found),
           of_shards(found.choice),
           of_activations(found.choice),
-          format("A step is {}.", where_time_goes(found.time)),
+          format("A step is {}.", shares_in_words(found.time.busiest())),
           what_to_try(found.time)};
 }
 

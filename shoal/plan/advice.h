@@ -11,10 +11,6 @@
 
 namespace shoal::plan {
 
-// What the busiest rank spends its time on, the largest parts first: "62 % products, 21 % waiting for
-// other stages".
-std::string where_time_goes(const StepTime& time);
-
 // Answers in order: does the state fit on a device or a node, why these tensor-parallel ranks, stages
 // and shards, why this recomputation, what limits the step, and what to try next.
 std::vector<std::string> reasons_for(const FoundLayout& found,

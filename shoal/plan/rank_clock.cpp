@@ -1,6 +1,9 @@
 #include "shoal/plan/rank_clock.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "shoal/core/format.h"
 
 namespace shoal::plan {
 
@@ -18,11 +21,29 @@ std::string_view spent_name(Spent spent) {
   return kNames[static_cast<size_t>(spent)];
 }
 
-RankClock::RankClock(const config::ClusterConfig& cluster) : cluster_(cluster) {}
+std::string shares_in_words(const RankTime& time) {
+  constexpr double kLeast = 0.01;
+  std::vector<std::pair<double, Spent>> shares;
+  for (int i = 0; i < kNumSpent; ++i) {
+    const auto what = static_cast<Spent>(i);
+    const double share = time.by(what) / time.seconds;
+    if (share >= kLeast) shares.emplace_back(share, what);
+  }
+  std::stable_sort(shares.begin(), shares.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string words;
+  for (const auto& [share, what] : shares)
+    words += format("{}{:.0f} % {}", words.empty() ? "" : ", ", 100 * share, spent_name(what));
+  return words;
+}
+
+RankClock::RankClock(const config::ClusterConfig& cluster, ClockObserver observe)
+    : cluster_(cluster), observe_(std::move(observe)) {}
 
 void RankClock::begin_step() { step_ = {}; }
 
 void RankClock::spend(Spent what, double seconds) {
+  if (observe_ && seconds > 0) observe_(what, /*beside=*/false, now_, now_ + seconds);
   now_ += seconds;
   step_.seconds += seconds;
   step_.spent[static_cast<size_t>(what)] += seconds;
@@ -88,7 +109,7 @@ void RankClock::call(const std::vector<CallSeconds>& calls, Spent what) {
   if (cluster_.device.queued) wait_until(host_, Spent::kLaunches);
 }
 
-double RankClock::start(StreamId id, const std::vector<CallSeconds>& calls) {
+double RankClock::start(StreamId id, const std::vector<CallSeconds>& calls, Spent what) {
   auto stream = std::find_if(streams_.begin(), streams_.end(),
                              [&](const Stream& known) { return known.id == id; });
   if (stream == streams_.end()) stream = streams_.insert(streams_.end(), Stream{.id = id});
@@ -97,6 +118,7 @@ double RankClock::start(StreamId id, const std::vector<CallSeconds>& calls) {
     const double begin = std::max({stream->free_from, now_, host_});
     stream->link = call.link;
     stream->free_from = begin + beside_others(call, begin, &*stream);
+    if (observe_) observe_(what, /*beside=*/true, begin, stream->free_from);
   }
   return std::max(stream->free_from, now_);
 }

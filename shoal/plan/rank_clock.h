@@ -2,7 +2,7 @@
 // launched, and what communication runs beside.
 //
 //   RankClock clock(cluster);
-//   const double end = clock.start(stream, calls);     // a gather, on the stream of its group
+//   const double end = clock.start(stream, calls, Spent::kWeights);  // a gather, on the stream of its group
 //   clock.compute(costs.compute(operation));           // the device works meanwhile, a little slower
 //   clock.wait_until(end, Spent::kWeights);
 //
@@ -12,6 +12,8 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -46,6 +48,10 @@ struct RankTime {
   [[nodiscard]] double by(Spent what) const { return spent[static_cast<size_t>(what)]; }
 };
 
+// Returns the parts of a rank's time, largest first: "62 % products, 21 % calls of the tensor group".
+// Parts below a hundredth are left out.
+std::string shares_in_words(const RankTime& time);
+
 // Calls of one stream run one after the other.
 struct StreamId {
   AxisSet axes;
@@ -54,9 +60,12 @@ struct StreamId {
   bool operator==(const StreamId&) const = default;
 };
 
+// Is told what passes from `begin` to `end`, on the device or beside it.
+using ClockObserver = std::function<void(Spent what, bool beside, double begin, double end)>;
+
 class RankClock {
  public:
-  explicit RankClock(const config::ClusterConfig& cluster);
+  explicit RankClock(const config::ClusterConfig& cluster, ClockObserver observe = {});
 
   [[nodiscard]] double now() const { return now_; }
 
@@ -69,7 +78,7 @@ class RankClock {
   // A call that the computation waits for.
   void call(const std::vector<CallSeconds>& calls, Spent what);
   // Starts calls beside the computation; returns when they end.
-  double start(StreamId stream, const std::vector<CallSeconds>& calls);
+  double start(StreamId stream, const std::vector<CallSeconds>& calls, Spent what);
   void wait_until(double when, Spent what);
   // Begins to receive a message, which takes its share of the device when it comes.
   void receive(const CallSeconds& call);
@@ -91,6 +100,7 @@ class RankClock {
   void slow_down(double seconds);
 
   config::ClusterConfig cluster_;
+  ClockObserver observe_;
   double now_ = 0;   // of the device
   double host_ = 0;  // has launched until then
   RankTime step_;

@@ -10,7 +10,6 @@
 #include "shoal/blueprint/products.h"
 #include "shoal/core/error.h"
 #include "shoal/plan/cost.h"
-#include "shoal/plan/program.h"
 
 namespace shoal::plan {
 namespace {
@@ -35,14 +34,24 @@ constexpr int kRounds = 2;
 struct Stage {
   Stage(const PlannedRank& rank,
         const config::ClusterConfig& cluster,
-        const std::shared_ptr<GroupSpans>& spans)
-      : plan(rank.plan), program(rank.program), costs(cluster, plan, spans), clock(cluster) {}
+        const std::shared_ptr<GroupSpans>& spans,
+        const StepObserver& observe)
+      : plan(rank.plan),
+        program(rank.program),
+        costs(cluster, plan, spans),
+        clock(cluster, observe ? told_to(observe) : ClockObserver()) {}
   Stage(const Stage&) = delete;
   Stage& operator=(const Stage&) = delete;
 
   [[nodiscard]] int round() const { return static_cast<int>(next / program.size()); }
   [[nodiscard]] const Operation& operation() const { return program[next % program.size()]; }
   [[nodiscard]] bool is_done() const { return round() == kRounds; }
+
+  ClockObserver told_to(const StepObserver& observe) {
+    return [this, &observe](Spent what, bool beside, double begin, double end) {
+      if (beside || round() > 0) observe({plan, operation(), what, beside, begin, end});
+    };
+  }
 
   const RankPlan& plan;
   const Program& program;
@@ -57,12 +66,15 @@ struct Stage {
 
 class StepRun {
  public:
-  StepRun(const std::vector<PlannedRank>& stages, const config::ClusterConfig& cluster) {
+  // `stages` and `observe` live as long as the run.
+  StepRun(const std::vector<PlannedRank>& stages,
+          const config::ClusterConfig& cluster,
+          const StepObserver& observe) {
     const Mesh& mesh = stages.front().plan.mesh;
     const auto spans = std::make_shared<GroupSpans>(
         mesh, Nodes::uniform(mesh.num_ranks(), cluster.devices_per_node));
     for (const PlannedRank& stage : stages)
-      stages_.push_back(std::make_unique<Stage>(stage, cluster, spans));
+      stages_.push_back(std::make_unique<Stage>(stage, cluster, spans, observe));
   }
 
   StepTime finish() {
@@ -88,6 +100,7 @@ class StepRun {
       result.stages.push_back(stage->clock.step());
     }
     result.seconds = ended - began;
+    result.began = began;
     return result;
   }
 
@@ -176,8 +189,9 @@ class StepRun {
   static void start(Stage& stage, const Operation& operation) {
     const std::vector<OperationCall> calls = calls_of(stage.plan, operation);
     const StreamId stream{.axes = stage.plan.mesh.crowded(calls.front().axes)};
+    const Spent what = operation.kind == OpKind::kGather ? Spent::kWeights : Spent::kGradients;
     stage.ends[started(operation.kind, operation)] =
-        stage.clock.start(stream, seconds_of(stage, calls));
+        stage.clock.start(stream, seconds_of(stage, calls), what);
   }
 
   static void await(Stage& stage, const Started& what, Spent spent) {
@@ -189,8 +203,8 @@ class StepRun {
 
   static void send(Stage& stage, const Operation& operation, Channel& to) {
     const StreamId stream{.axes = Axis::kPp, .upwards = operation.pass == Op::kBackward};
-    to.arrivals.push_back(
-        stage.clock.start(stream, seconds_of(stage, calls_of(stage.plan, operation))));
+    to.arrivals.push_back(stage.clock.start(
+        stream, seconds_of(stage, calls_of(stage.plan, operation)), Spent::kPipeline));
   }
 
   static bool receive(Stage& stage, const Operation& operation, const Channel& from) {
@@ -236,8 +250,10 @@ const RankTime& StepTime::busiest() const {
                            [&](const RankTime& a, const RankTime& b) { return busy(a) < busy(b); });
 }
 
-StepTime step_time(const std::vector<PlannedRank>& stages, const config::ClusterConfig& cluster) {
-  return StepRun(stages, cluster).finish();
+StepTime step_time(const std::vector<PlannedRank>& stages,
+                   const config::ClusterConfig& cluster,
+                   const StepObserver& observe) {
+  return StepRun(stages, cluster, observe).finish();
 }
 
 double mfu(const config::RunConfig& config,

@@ -9,6 +9,7 @@
 // awaits later runs beside it, one call after the other in each group.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "shoal/config/cluster_config.h"
@@ -20,14 +21,32 @@ namespace shoal::plan {
 
 struct StepTime {
   double seconds = 0;            // until the last rank has updated its weights
+  double began = 0;              // when the step began, as spans count
   std::vector<RankTime> stages;  // by rank of the pipeline
 
   // Returns the stage that computes longest.
   [[nodiscard]] const RankTime& busiest() const;
 };
 
-// Returns the time of a step of a job, of which the first rank of each stage is given.
-StepTime step_time(const std::vector<PlannedRank>& stages, const config::ClusterConfig& cluster);
+// What a stage does for a while. Spans of one stage that are not beside come in the order of time,
+// and do not overlap.
+struct StepSpan {
+  const RankPlan& plan;        // of the stage's rank; valid during the call
+  const Operation& operation;  // likewise
+  Spent what;                  // kPipeline: waits for another stage, or beside, sends to it
+  bool beside;                 // runs on a stream of its own, beside the computation
+  double begin;
+  double end;
+};
+
+using StepObserver = std::function<void(const StepSpan&)>;
+
+// Returns the time of a step of a job, of which the first rank of each stage is given. `observe` is
+// told all spans of the measured step, and those beside the computation of the step before; without
+// it nothing is recorded.
+StepTime step_time(const std::vector<PlannedRank>& stages,
+                   const config::ClusterConfig& cluster,
+                   const StepObserver& observe = {});
 
 // Returns model FLOPs utilization: the share of the devices' peak that the model's operations make
 // of so many seconds, without recomputation.

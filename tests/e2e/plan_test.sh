@@ -117,3 +117,41 @@ mkdir "$scratch/tables"
 head -2 published/kor22.csv | sed '2s/,48,/,many,/' >"$scratch/tables/a.csv"
 expect_exit 3 "$shoal" plan validate "$scratch/tables"
 expect_text "$scratch/err" "a.csv:2: column layers is 'many'"
+# Pictures: a page that an XML parser and an HTML parser read, without scripts and addresses, also of names that are no names; and a short form.
+printf 'device: {name: "<script>a&b</script>\\u202e", memory_gb: 80}\n' >"$scratch/cluster.yaml"
+LC_ALL=C.UTF-8 expect_exit 0 "$shoal" plan configs/gpt2_124m.yaml --ranks 4 --set parallel.pp=2 --cluster "$scratch/cluster.yaml" --page "$scratch/plan.html"
+expect_text "$scratch/out" '^  stage 1 .*█.* GiB$'
+expect_text "$scratch/out" '^  step .*█.* m?s$'
+expect_text "$scratch/out" '% products'
+[ "$(stat -c %a "$scratch/plan.html")" = 640 ] || fail 'a page has the wrong mode'
+/usr/bin/python3 - "$scratch/plan.html" <<'PYTHON' || fail 'the page of a plan is not what it should be'
+import html.parser, sys, xml.etree.ElementTree as tree
+text = open(sys.argv[1], encoding="utf-8").read()
+root = tree.fromstring(text)
+svg = "{http://www.w3.org/2000/svg}"
+assert len(list(root.iter(svg + "svg"))) >= 8, "too few pictures"
+tags = []
+class Tags(html.parser.HTMLParser):
+    def handle_starttag(self, tag, attributes):
+        tags.append(tag)
+        assert not any(name in ("src", "href") or name.startswith("on") for name, value in attributes), (tag, attributes)
+Tags().feed(text)
+assert "script" not in tags and "link" not in tags and "img" not in tags, tags
+assert "".join(root.itertext()).count("<script>a&b</script>") >= 3, "the device's name is not there"
+assert len(text) < 500_000
+# Each bar of a stage is as wide as the bytes in its row say, all on one scale.
+scales = []
+for row in root.iter("{http://www.w3.org/1999/xhtml}div"):
+    spans = row.findall("{http://www.w3.org/1999/xhtml}span")
+    if row.get("class") == "row" and len(spans) == 2 and (spans[1].text or "").endswith("GiB") and (spans[0].text or "").startswith("stage"):
+        width = sum(float(rect.get("width")) for rect in row.iter(svg + "rect"))
+        scales.append(width / float(spans[1].text.split()[0]))
+assert len(scales) == 2 and abs(scales[0] / scales[1] - 1) < 0.005, scales
+PYTHON
+LC_ALL=C expect_exit 0 "$shoal" plan configs/gpt2_124m.yaml --ranks 4 --set parallel.pp=2
+expect_text "$scratch/out" '^  stage 0 +#+=+[+]+-+'
+! LC_ALL=C grep -q '[^ -~]' "$scratch/out" || fail 'a plain terminal got other characters than ASCII'
+expect_exit 0 "$shoal" plan configs/gpt2_124m.yaml --ranks 4 --json --page "$scratch/plan.html"
+/usr/bin/python3 -c 'import json, os, sys; page = json.load(open(sys.argv[1]))["page"]; assert page["bytes"] == os.path.getsize(page["file"])' "$scratch/out"
+expect_exit 3 "$shoal" plan configs/gpt2_124m.yaml --ranks 4 --page "$scratch/nowhere/plan.html"
+expect_text "$scratch/err" 'nowhere'

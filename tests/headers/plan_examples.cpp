@@ -62,7 +62,7 @@ void rank_clock(const config::ClusterConfig& cluster,
                 StreamId stream,
                 const std::vector<CallSeconds>& calls) {
   RankClock clock(cluster);
-  const double end = clock.start(stream, calls);
+  const double end = clock.start(stream, calls, Spent::kWeights);
   clock.compute(costs.compute(operation));
   clock.wait_until(end, Spent::kWeights);
 }
@@ -90,7 +90,7 @@ void distinct_groups_of(const config::RunConfig& config, const Mesh& mesh, int r
 void fullest_rank_of(const config::RunConfig& config) {
   const Mesh mesh = mesh_of(config.parallel, 16'384);
   const FullestRank fullest = fullest_rank(PlannedJob(config, mesh));
-  fullest.rank.plan.rank, fullest.memory.peak();
+  fullest.plan.rank, fullest.memory.peak();
 }
 
 // shoal/plan/planned_job.h

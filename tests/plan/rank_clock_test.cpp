@@ -45,32 +45,43 @@ TEST(RankClock, CommunicationSlowsTheComputationBesideIt) {
   config::ClusterConfig cluster = cluster_of(0);
   cluster.network.device_share = 0.2;
   RankClock clock(cluster);
-  EXPECT_NEAR(clock.start(kGathers, {{.seconds = 4e-3, .link = Link::kNetwork}}), 4e-3, kNear);
+  EXPECT_NEAR(clock.start(kGathers, {{.seconds = 4e-3, .link = Link::kNetwork}}, Spent::kOther),
+              4e-3, kNear);
   clock.compute({.products = 10e-3});
   EXPECT_NEAR(clock.now(), 10.8e-3, kNear);
   EXPECT_NEAR(clock.step().by(Spent::kSlowed), 0.8e-3, kNear);
   clock.compute({.products = 10e-3});
   EXPECT_NEAR(clock.now(), 20.8e-3, kNear);
   // Work that ends before the communication does.
-  clock.start(kGathers, {{.seconds = 100e-3, .link = Link::kNetwork}});
+  clock.start(kGathers, {{.seconds = 100e-3, .link = Link::kNetwork}}, Spent::kOther);
   clock.compute({.products = 8e-3});
   EXPECT_NEAR(clock.now(), 30.8e-3, kNear);
 }
 
 TEST(RankClock, CallsOfOneStreamRunOneAfterTheOther) {
   RankClock clock(cluster_of(0));
-  clock.start(kGathers, {{.seconds = 3e-3, .link = Link::kNode}});
-  EXPECT_NEAR(clock.start(kGathers, {{.seconds = 2e-3, .link = Link::kNode}}), 5e-3, kNear);
+  clock.start(kGathers, {{.seconds = 3e-3, .link = Link::kNode}}, Spent::kOther);
+  EXPECT_NEAR(clock.start(kGathers, {{.seconds = 2e-3, .link = Link::kNode}}, Spent::kOther), 5e-3,
+              kNear);
 }
 
 TEST(RankClock, TwoStreamsShareOneLink) {
   RankClock clock(cluster_of(0));
-  clock.start(kGathers, {{.seconds = 3e-3, .link = Link::kNetwork}});
+  clock.start(kGathers, {{.seconds = 3e-3, .link = Link::kNetwork}}, Spent::kOther);
   // Two of its three milliseconds are done when the gather ends.
-  EXPECT_NEAR(clock.start(kTransfers, {{.seconds = 3e-3, .link = Link::kNetwork}}), 4.5e-3, kNear);
+  EXPECT_NEAR(clock.start(kTransfers, {{.seconds = 3e-3, .link = Link::kNetwork}}, Spent::kOther),
+              4.5e-3, kNear);
   // The links of the node are free.
-  EXPECT_NEAR(clock.start({.axes = Axis::kTp}, {{.seconds = 2e-3, .link = Link::kNode}}), 2e-3,
-              kNear);
+  EXPECT_NEAR(
+      clock.start({.axes = Axis::kTp}, {{.seconds = 2e-3, .link = Link::kNode}}, Spent::kOther),
+      2e-3, kNear);
+}
+
+TEST(RankTime, InWordsHasTheLargestFirst) {
+  RankTime time{.seconds = 10};
+  time.spent = {2.1, 0, 0, 0, 0, 6.2, 0, 0.05, 1.65, 0};
+  EXPECT_EQ(shares_in_words(time),
+            "62 % calls of the tensor group, 21 % products, 16 % waiting for other stages");
 }
 
 TEST(RankClock, ANewStepCountsAnew) {

@@ -89,6 +89,40 @@ TEST(StepTime, SharesAddUp) {
   }
 }
 
+// Spans of a stage are its time, and to observe them changes nothing.
+TEST(StepTime, TellsAnObserverEverySpan) {
+  const auto [config, mesh] = planned(12, {"parallel.pp=3", "parallel.tp=2", "train.micro_batch=2",
+                                           "parallel.sharding=full_shard"});
+  config::ClusterConfig cluster = ideal();
+  cluster.network = {.gb_per_s = 1, .latency_us = 30};
+  cluster.devices_per_node = 2;
+  std::vector<RankTime> told(3);
+  std::vector<double> now(3);
+  std::vector<double> beside(3);
+  const std::vector<PlannedRank> stages = PlannedJob(config, mesh).stages();
+  const StepTime time = step_time(stages, cluster, [&](const StepSpan& span) {
+    const auto stage = static_cast<size_t>(span.plan.pipeline_rank);
+    EXPECT_GT(span.end, span.begin);
+    if (span.beside) {
+      beside[stage] += span.end - span.begin;
+      return;
+    }
+    EXPECT_GE(span.begin, now[stage] - 1e-12);
+    now[stage] = span.end;
+    told[stage].spent[static_cast<size_t>(span.what)] += span.end - span.begin;
+  });
+  EXPECT_EQ(time.seconds, timed(config, mesh, cluster).seconds);
+  for (size_t stage = 0; stage < 3; ++stage) {
+    for (int i = 0; i < kNumSpent; ++i) {
+      const auto what = static_cast<Spent>(i);
+      EXPECT_NEAR(told[stage].by(what), time.stages[stage].by(what), 1e-9 * time.seconds)
+          << spent_name(what);
+    }
+    EXPECT_GT(beside[stage], 0);
+    EXPECT_LE(now[stage], time.began + time.seconds + 1e-12);
+  }
+}
+
 // (p - 1) / (m + p - 1) of the time, with stages that are equal but for a head of two tokens.
 TEST(StepTime, OfAPipelineHasTheBubbleOfItsSchedule) {
   for (const char* schedule : {"gpipe", "1f1b"}) {
