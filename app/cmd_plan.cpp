@@ -20,6 +20,7 @@
 
 #include "app/arguments.h"
 #include "app/report.h"
+#include "app/sibling_process.h"
 
 namespace shoal::app {
 namespace {
@@ -30,6 +31,7 @@ struct PlanWords {
   int ranks = 1;
   int rank = 0;
   bool json = false;
+  bool execute = false;
   std::optional<std::string> cluster = std::nullopt;
 };
 
@@ -217,7 +219,11 @@ int run_overview(const std::vector<std::string>& arguments) {
   command.option("--cluster", words.cluster, "the machine, such as clusters/h100.yaml",
                  {.shown = "FILE"});
   add_json(command, words);
-  if (command.parse(arguments)) print_overview(words);
+  command.flag("--execute", words.execute,
+               "run a step of each kind of rank, without its memory and its peers, and compare");
+  if (!command.parse(arguments)) return 0;
+  if (words.execute) become(Sibling::kEngine, "plan", arguments);
+  print_overview(words);
   return 0;
 }
 
