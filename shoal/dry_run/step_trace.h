@@ -3,8 +3,9 @@
 //
 //   StepTrace trace;
 //   const auto world = comm::World::record(rank, ranks, &trace);
-//   ... a step with `trace` as the listener of its operations ...
-//   if (const auto difference = first_difference(plan, program, trace)) std::cout << *difference;
+//   side.gradients_of(0, &trace);
+//   side.update(&trace);
+//   first_difference(plan, program, trace)          // nothing, or a sentence
 #pragma once
 
 #include <optional>

@@ -20,6 +20,7 @@
 #include "shoal/plan/program_check.h"
 #include "shoal/plan/program_text.h"
 #include "shoal/plan/rank_plan.h"
+#include "shoal/plan/roles.h"
 #include "shoal/plan/schedule.h"
 #include "shoal/plan/schedule_check.h"
 #include "shoal/plan/schedule_simulation.h"
@@ -71,6 +72,12 @@ void distinct_groups_of(const config::RunConfig& config, const Mesh& mesh, int r
 void fullest_rank_of(const config::RunConfig& config) {
   const FullestRank fullest = fullest_rank(config, mesh_of(config.parallel, 16'384));
   fullest.plan.rank, fullest.memory.peak();
+}
+
+// shoal/plan/roles.h
+void roles(const config::RunConfig& config) {
+  for (const Role& role : roles_of(config, mesh_of(config.parallel, 16'384)))
+    role.plan.rank, role.ranks;
 }
 
 // shoal/plan/gpu_allowance.h
