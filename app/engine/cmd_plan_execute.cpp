@@ -44,20 +44,18 @@ bool add_role(Report& report, const plan::Role& role, const dry_run::DryRun& fou
       .add("equal", equal);
   if (!equal) section.add("difference", joined(found.difference, memory));
   for (const dry_run::GroupTraffic& group : found.traffic)
-    section.add(group.group,
-                Report::Named{{"ranks", int64_t{group.ranks}},
-                              {"calls", group.calls},
-                              {"bytes", group.bytes}},
-                format("{} calls, {} over {} ranks", group.calls, format_bytes(group.bytes),
-                       group.ranks));
+    section.add(
+        group.group,
+        Report::Named{
+            {"ranks", int64_t{group.ranks}}, {"calls", group.calls}, {"bytes", group.bytes}},
+        format("{} calls, {} over {} ranks", group.calls, format_bytes(group.bytes), group.ranks));
   const auto bytes = [&](const char* name, int64_t value) {
     section.add(name, value, format_bytes(value));
   };
   bytes("state_bytes", found.state);
   bytes("executed_peak_bytes", found.peak);
   bytes("planned_peak_bytes", found.planned.peak());
-  const double ratio =
-      static_cast<double>(found.peak) / static_cast<double>(found.planned.peak());
+  const double ratio = static_cast<double>(found.peak) / static_cast<double>(found.planned.peak());
   section.add("executed_to_planned", ratio, format("{:.4f}", ratio));
   if (found.peak_operation < role.program.size())
     section.add("peak_operation", static_cast<int64_t>(found.peak_operation),
@@ -75,7 +73,8 @@ int execute(const ExecuteWords& words) {
     throw UsageError(
         "model.vocab_size is auto, and no data is read here: add --set model.vocab_size=N");
   if (words.cluster)
-    throw UsageError("--execute measures no time: leave out --cluster, or call plan without --execute");
+    throw UsageError(
+        "--execute measures no time: leave out --cluster, or call plan without --execute");
   const auto began = Clock::now();
   const plan::Mesh mesh = plan::mesh_of(config.parallel, words.ranks);
   const std::vector<plan::Role> roles = plan::roles_of(config, mesh);

@@ -24,11 +24,11 @@
 namespace shoal::dry_run {
 
 struct DryRun {
-  size_t operations = 0;                     // that the step ran
-  std::vector<GroupTraffic> traffic = {};    // that it made, by group
+  size_t operations = 0;                       // that the step ran
+  std::vector<GroupTraffic> traffic = {};      // that it made, by group
   std::optional<std::string> difference = {};  // of operations and calls, in words
-  int64_t state = 0;                         // bytes between steps
-  int64_t peak = 0;                          // bytes, with the state
+  int64_t state = 0;                           // bytes between steps
+  int64_t peak = 0;                            // bytes, with the state
   size_t peak_operation = 0;
   plan::Memory planned = {};
   double seconds = 0;

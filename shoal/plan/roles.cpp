@@ -63,6 +63,7 @@ std::vector<DataPlace> distinct_places(const config::RunConfig& config, const Me
     if (!is_new) ++found->second.alike;
   }
   std::vector<DataPlace> places;
+  places.reserve(by_rows.size());
   for (const auto& [rows, place] : by_rows) places.push_back(place);
   std::sort(places.begin(), places.end(),
             [](const DataPlace& a, const DataPlace& b) { return a.position < b.position; });
@@ -80,12 +81,13 @@ std::vector<Role> roles_of(const config::RunConfig& config, const Mesh& mesh) {
       RankPlan plan = plan_of(config, mesh, rank);
       Program program = training_program(plan);
       Signature signature = signature_of(plan, program);
-      const auto found = roles.try_emplace(std::move(signature),
-                                           Role{std::move(plan), std::move(program)}).first;
+      const auto found =
+          roles.try_emplace(std::move(signature), Role{std::move(plan), std::move(program)}).first;
       found->second.ranks += place.alike;
     }
   }
   std::vector<Role> ordered;
+  ordered.reserve(roles.size());
   for (auto& [signature, role] : roles) ordered.push_back(std::move(role));
   std::sort(ordered.begin(), ordered.end(),
             [](const Role& a, const Role& b) { return a.plan.rank < b.plan.rank; });

@@ -1,8 +1,8 @@
 // roles.h -- the different parts that ranks of a layout have in a step: what holds for one rank of a
 // role holds for all of them.
 //
-//   for (const Role& role : roles_of(config, mesh_of(config.parallel, 16'384)))
-//     role.plan.rank, role.ranks           // its first rank, and how many have the role
+//   const std::vector<Role> roles = roles_of(config, mesh_of(config.parallel, 16'384));
+//   roles[0].plan.rank, roles[0].ranks     // the first rank of a role, and how many have it
 #pragma once
 
 #include <vector>

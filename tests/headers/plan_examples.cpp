@@ -75,9 +75,9 @@ void fullest_rank_of(const config::RunConfig& config) {
 }
 
 // shoal/plan/roles.h
-void roles(const config::RunConfig& config) {
-  for (const Role& role : roles_of(config, mesh_of(config.parallel, 16'384)))
-    role.plan.rank, role.ranks;
+void roles_of_ranks(const config::RunConfig& config) {
+  const std::vector<Role> roles = roles_of(config, mesh_of(config.parallel, 16'384));
+  roles[0].plan.rank, roles[0].ranks;
 }
 
 // shoal/plan/gpu_allowance.h

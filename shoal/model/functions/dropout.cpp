@@ -12,11 +12,8 @@
 namespace shoal::model {
 namespace {
 
-at::Tensor kept_by_threads(at::IntArrayRef shape,
-                           double rate,
-                           const Random& random,
-                           uint64_t first,
-                           c10::Device device) {
+at::Tensor kept_by_threads(
+    at::IntArrayRef shape, double rate, const Random& random, uint64_t first, c10::Device device) {
   at::Tensor kept = at::empty(shape, at::TensorOptions().dtype(at::kBool).device(device));
   if (kept.is_meta()) return kept;  // has no values
   bool* const out = kept.data_ptr<bool>();
