@@ -25,6 +25,7 @@
 #include "app/cmd_plan_search.h"
 #include "app/cmd_plan_validate.h"
 #include "app/report.h"
+#include "app/sibling_process.h"
 
 namespace shoal::app {
 namespace {
@@ -35,6 +36,7 @@ struct PlanWords {
   int ranks = 1;
   int rank = 0;
   bool json = false;
+  bool execute = false;
   std::optional<std::string> cluster = std::nullopt;
   std::optional<std::string> page = std::nullopt;
 };
@@ -246,7 +248,11 @@ int run_overview(const std::vector<std::string>& arguments) {
                  "write pictures of the plan into this HTML file: memory, the step, ranks",
                  {.shown = "FILE"});
   add_json(command, words);
-  if (command.parse(arguments)) print_overview(words);
+  command.flag("--execute", words.execute,
+               "run a step of each kind of rank, without its memory and its peers, and compare");
+  if (!command.parse(arguments)) return 0;
+  if (words.execute) become(Sibling::kEngine, "plan", arguments);
+  print_overview(words);
   return 0;
 }
 

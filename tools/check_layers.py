@@ -22,6 +22,7 @@ ROWS = [  # from the ground up; modules of one row do not know each other
     ["checkpoint"],
     ["train", "generate"],
     ["verify"],
+    ["dry_run"],
 ]
 TORCH_FREE_ROWS = 5
 

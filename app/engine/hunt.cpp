@@ -36,7 +36,7 @@ namespace fs = std::filesystem;
 using verify::RandomCase;
 
 constexpr size_t kCasesOfAJob = 200;
-constexpr int64_t kSteps = 2;  // steps that are compared
+constexpr int64_t kComparedSteps = 2;  // steps that are compared
 constexpr size_t kMostBytes = size_t{64} << 20;
 // A case takes a fraction of a second: a rank that waits this long hangs.
 constexpr Duration kDeadline = std::chrono::seconds(20);
@@ -155,7 +155,7 @@ std::vector<std::string> run_case(const Hunted& one,
     checkpoint::save(saves, static_cast<uint64_t>(before), state_of(side), {});
     return {};
   }
-  verify::CompareOptions compare{.steps = kSteps, .steps_before = before};
+  verify::CompareOptions compare{.steps = kComparedSteps, .steps_before = before};
   if (before > 0)
     compare.resume = [&](verify::Side& layout) {
       checkpoint::resume_newest(saves, state_of(layout), [](const checkpoint::Described&) {});

@@ -19,17 +19,20 @@
 #include "app/engine/cmd_doctor.h"
 #include "app/engine/cmd_eval.h"
 #include "app/engine/cmd_generate.h"
+#include "app/engine/cmd_plan_execute.h"
 #include "app/engine/cmd_train.h"
 #include "app/engine/cmd_verify.h"
 
 namespace {
 
-constexpr std::array<shoal::app::Command, 6> kCommands = {{
+constexpr std::array<shoal::app::Command, 7> kCommands = {{
     {"doctor", "what this build, host and job can do", shoal::app::run_engine_doctor},
     {"train", "train a model as a config says", shoal::app::run_train},
     {"generate", "text that a model writes behind a prompt", shoal::app::run_generate},
     {"eval", "loss, perplexity and multiple choice of a model", shoal::app::run_eval},
     {"verify", "does a layout train like one rank?", shoal::app::run_verify},
+    {"plan", "a step of each role of a layout, without memory and peers",
+     shoal::app::run_plan_execute},
     {"bench", "measured ceilings, and how close shoal gets", shoal::app::run_bench},
 }};
 

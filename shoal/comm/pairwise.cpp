@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <vector>
+
+#include <ATen/ops/from_blob.h>
 
 #include "shoal/comm/accumulate.h"
 #include "shoal/comm/group.h"
@@ -31,6 +35,28 @@ static_assert(Group::kMaxTag < kFirstTag);
 at::Tensor part(const at::Tensor& flat, int64_t index, int64_t size) {
   return flat.narrow(0, index * size, size);
 }
+
+// Memory that grows and is then kept; as aligned as that of tensors.
+class Scratch {
+ public:
+  void hold(size_t bytes) {
+    if (bytes <= bytes_) return;
+    memory_.reset();
+    memory_.reset(::operator new(bytes, kAlignment));
+    bytes_ = bytes;
+  }
+  [[nodiscard]] void* data() const { return memory_.get(); }
+
+ private:
+  static constexpr std::align_val_t kAlignment{64};
+
+  struct Free {
+    void operator()(void* memory) const { ::operator delete(memory, kAlignment); }
+  };
+
+  std::unique_ptr<void, Free> memory_;
+  size_t bytes_ = 0;
+};
 
 class PairwiseBackend final : public c10d::Backend {
  public:
@@ -206,16 +232,16 @@ class PairwiseBackend final : public c10d::Backend {
 
   void add_up(const at::Tensor& out, const at::Tensor& in, Reduce op, int tag);
 
-  // Receive buffers, kept from call to call: fresh ones would cost a page fault for every 4 KiB.
+  // Receive buffers, kept from call to call: fresh ones would cost a page fault for every 4 KiB. They
+  // are the backend's own memory, so that tensors take the same over every backend.
   at::Tensor scratch(int64_t elements, const at::Tensor& like) {
-    const int64_t bytes = kBuffers * elements * like.element_size();
-    if (!scratch_.defined() || scratch_.numel() < bytes) scratch_ = at::empty({bytes}, at::kByte);
-    return scratch_.narrow(0, 0, bytes).view(like.scalar_type()).view({kBuffers, elements});
+    scratch_.hold(static_cast<size_t>(kBuffers * elements * like.element_size()));
+    return at::from_blob(scratch_.data(), {kBuffers, elements}, like.options());
   }
 
   c10::intrusive_ptr<c10d::Backend> inner_;
   unsigned sequence_ = 0;
-  at::Tensor scratch_;    // used by the worker's thread only
+  Scratch scratch_;       // used by the worker's thread only
   OrderedWorker worker_;  // last: its thread uses the members above
 };
 

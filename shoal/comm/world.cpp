@@ -207,11 +207,15 @@ std::unique_ptr<World> World::join(const cluster::Membership& me,
   return world;
 }
 
-std::unique_ptr<World> World::record(int rank, int world_size, CallListener* listener) {
+std::unique_ptr<World> World::record(int rank,
+                                     int world_size,
+                                     CallListener* listener,
+                                     c10::Device device) {
   auto parts = std::make_unique<Parts>();
   parts->me.rank = rank;
   parts->me.world_size = world_size;
   parts->options.listener = listener;
+  parts->device = device;
   parts->data = make_record_transport();
   return std::unique_ptr<World>(new World(std::move(parts)));
 }

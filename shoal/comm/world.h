@@ -60,7 +60,10 @@ class World {
                                      const WorldOptions& options);
 
   // Returns one rank of a simulated job: calls are announced to the listener and complete at once.
-  static std::unique_ptr<World> record(int rank, int world_size, CallListener* listener);
+  static std::unique_ptr<World> record(int rank,
+                                       int world_size,
+                                       CallListener* listener,
+                                       c10::Device device = c10::Device(c10::kCPU));
 
   World(const World&) = delete;
   World& operator=(const World&) = delete;

@@ -80,7 +80,11 @@ at::Tensor in_box(const at::Tensor& whole, const Box& box) {
   return inside;
 }
 
-const at::Tensor& Weight::value() const { return unit_->weight(index_); }
+const at::Tensor& Weight::value() const {
+  SHOAL_CHECK(unit_->flat_weight().defined(), "the weights of {} are read before they are gathered",
+              unit_->name());
+  return unit_->weight(index_);
+}
 
 const WeightSpec& Weight::spec() const { return unit_->spec(index_); }
 
@@ -98,7 +102,7 @@ void Weight::add_gradient_sum(const at::Tensor& rows) const {
   const at::NoGradGuard no_grad;
   at::Tensor sum = unit_->gradient(index_);
   // A GPU sums into the gradient, whatever its type; a CPU would widen the rows first.
-  if (rows.is_cpu() || !unit_->first_write(index_)) return add_gradient(rows.sum(0));
+  if (!rows.is_cuda() || !unit_->first_write(index_)) return add_gradient(rows.sum(0));
   at::sum_out(sum, rows, /*dim=*/at::IntArrayRef{0}, /*keepdim=*/false, sum.scalar_type());
 }
 
@@ -147,6 +151,7 @@ void UnitWeights::set_gradients(const at::Tensor& flat) {
 }
 
 void UnitWeights::draw(const at::Tensor& out, int64_t first, uint64_t seed) const {
+  if (out.is_meta()) return;  // has no values
   const at::NoGradGuard no_grad;
   out.zero_();
   const int64_t end = first + out.numel();

@@ -45,7 +45,7 @@ at::Tensor norm_of(const at::Tensor& flat) {
 }
 
 std::vector<at::Tensor> norms_of(const std::vector<at::Tensor>& parts) {
-  if (!parts.front().is_cpu()) return at::_foreach_norm(parts);
+  if (parts.front().is_cuda()) return at::_foreach_norm(parts);
   std::vector<at::Tensor> norms;
   for (const at::Tensor& part : parts) norms.push_back(norm_of(part));
   return norms;
@@ -201,7 +201,7 @@ void Optimizer::judge(const at::Tensor& loss, const at::Tensor& squared_norm) {
 void Optimizer::update(std::span<const size_t> units) {
   const at::NoGradGuard no_grad;
   // A launch takes longer than a small tensor: a GPU gets all of them at once.
-  if (!units_.front().master.is_cpu()) return update_at_once(units);
+  if (units_.front().master.is_cuda()) return update_at_once(units);
   for (const size_t unit : units) {
     for (const Range& range : units_[unit].flat.ranges) {
       if (is_mine(range)) update_range(units_[unit], range);

@@ -13,6 +13,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "shoal/config/run_config.h"
@@ -57,6 +58,10 @@ class ParallelModel {
   at::Tensor forward_backward(std::span<const model::Pass> passes, const StepOptions& options);
   // Runs the rest of that program: the optimizer, and the gathers of weights that stay whole.
   optim::Update update(OperationListener* listener = nullptr);
+
+  // Runs this program in later steps with the micro-batches of the plan, in place of that which the
+  // plan compiles to: for tests of wrong programs.
+  void follow(plan::Program program) { program_ = std::move(program); }
 
   // Returns the loss, without computing gradients.
   Evaluation evaluate(std::span<const model::Pass> passes);

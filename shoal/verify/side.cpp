@@ -19,7 +19,7 @@ Side::Side(const config::RunConfig& config, const parallel::Ranks& ranks)
              ranks,
              model::materials_of(config.train.precision, ranks.device(), config.run.seed)) {}
 
-at::Tensor Side::gradients_of(int64_t step) {
+at::Tensor Side::gradients_of(int64_t step, parallel::OperationListener* listener) {
   const auto batch_rows = static_cast<uint64_t>(config_.train.batch);
   const auto rank = static_cast<uint64_t>(ranks_.position(parallel::kDataAxes));
   const auto ranks = static_cast<uint64_t>(ranks_.size(parallel::kDataAxes));
@@ -39,9 +39,12 @@ at::Tensor Side::gradients_of(int64_t step) {
                                                   config_.train.micro_batch),
                    .separate_documents = config_.data.separate_documents}),
       {.lr = optim::learning_rate(config_.optimizer, step, config_.train.steps,
-                                  static_cast<int>(ranks))});
+                                  static_cast<int>(ranks)),
+       .listener = listener});
 }
 
-at::Tensor Side::update() { return model_.update().gradient_norm; }
+at::Tensor Side::update(parallel::OperationListener* listener) {
+  return model_.update(listener).gradient_norm;
+}
 
 }  // namespace shoal::verify

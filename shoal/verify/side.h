@@ -26,9 +26,9 @@ class Side {
   [[nodiscard]] const parallel::ParallelModel& model() const { return model_; }
 
   // Computes the gradients of a step and returns the loss of all ranks.
-  at::Tensor gradients_of(int64_t step);
+  at::Tensor gradients_of(int64_t step, parallel::OperationListener* listener = nullptr);
   // Updates the weights from the gradients, and returns their norm before clipping.
-  at::Tensor update();
+  at::Tensor update(parallel::OperationListener* listener = nullptr);
 
  private:
   const config::RunConfig& config_;

@@ -8,6 +8,10 @@
 #include "shoal/checkpoint/staged_part.h"
 #include "shoal/comm/world.h"
 #include "shoal/config/run_config.h"
+#include "shoal/dry_run/dry_run.h"
+#include "shoal/dry_run/meta_kernels.h"
+#include "shoal/dry_run/meta_memory.h"
+#include "shoal/dry_run/step_trace.h"
 #include "shoal/model/decoder.h"
 #include "shoal/parallel/parallel_model.h"
 #include "shoal/parallel/ranks.h"
@@ -194,3 +198,39 @@ void tolerance(const config::RunConfig& config, const Agreement& found) {
 
 }  // namespace
 }  // namespace shoal::verify
+
+namespace shoal::dry_run {
+namespace {
+
+// shoal/dry_run/dry_run.h
+void dry_run(const config::RunConfig& config, const plan::RankPlan& plan) {
+  const DryRun found = run_dry(config, plan, plan::training_program(plan));
+  found.difference;
+  found.peak, found.planned.peak();
+}
+
+// shoal/dry_run/meta_kernels.h
+void meta_kernels() { register_meta_kernels(); }
+
+// shoal/dry_run/meta_memory.h
+void meta_memory() {
+  MetaMemory& memory = MetaMemory::installed();
+  const at::Tensor x = at::empty({1 << 30}, at::TensorOptions().device(at::kMeta));
+  memory.current();
+}
+
+// shoal/dry_run/step_trace.h
+void step_trace(int rank,
+                int ranks,
+                verify::Side& side,
+                const plan::RankPlan& plan,
+                const plan::Program& program) {
+  StepTrace trace;
+  const auto world = comm::World::record(rank, ranks, &trace);
+  side.gradients_of(0, &trace);
+  side.update(&trace);
+  first_difference(plan, program, trace);
+}
+
+}  // namespace
+}  // namespace shoal::dry_run

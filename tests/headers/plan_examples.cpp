@@ -24,6 +24,7 @@
 #include "shoal/plan/program_text.h"
 #include "shoal/plan/rank_clock.h"
 #include "shoal/plan/rank_plan.h"
+#include "shoal/plan/roles.h"
 #include "shoal/plan/run_forecast.h"
 #include "shoal/plan/schedule.h"
 #include "shoal/plan/schedule_check.h"
@@ -144,6 +145,12 @@ void run_forecast_of(const config::RunConfig& config,
 void search_of(const config::RunConfig& config, const config::ClusterConfig& cluster) {
   const SearchResult found = search(config, cluster, /*ranks=*/16'384);
   found.best.front().choice, found.best.front().time.seconds;
+}
+
+// shoal/plan/roles.h
+void roles_of_ranks(const config::RunConfig& config) {
+  const std::vector<Role> roles = roles_of(config, mesh_of(config.parallel, 16'384));
+  roles[0].plan.rank, roles[0].ranks;
 }
 
 // shoal/plan/gpu_allowance.h

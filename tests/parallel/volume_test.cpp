@@ -3,7 +3,6 @@
 
 #include "shoal/plan/volume.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <optional>
@@ -12,11 +11,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "shoal/comm/call_log.h"
 #include "shoal/comm/world.h"
 #include "shoal/core/quantities.h"
+#include "shoal/dry_run/step_trace.h"
 #include "shoal/plan/layout.h"
-#include "shoal/plan/program_text.h"
 #include "shoal/verify/side.h"
 
 #include "tests/parallel/grid_cases.h"
@@ -81,16 +79,18 @@ Lines counted(const std::vector<Volume>& volumes) {
   return lines;
 }
 
-Lines recorded(const std::vector<Call>& calls) {
+Lines recorded(const dry_run::StepTrace& trace) {
   Lines lines;
-  for (const Call& call : calls) {
-    if (call.group_size == 1) continue;
-    const std::optional<Traffic> traffic = traffic_of(call);
-    auto& [number, bytes] =
-        lines[format("{}: {} over {} of {}", traffic ? traffic_name(*traffic) : call.what,
-                     comm::op_name(call.op), call.group_size, call.group)];
-    number += 1;
-    bytes += call.bytes;
+  for (const dry_run::StepTrace::Done& done : trace.operations()) {
+    for (const Call& call : done.calls) {
+      if (call.group_size == 1) continue;
+      const std::optional<Traffic> traffic = traffic_of(call);
+      auto& [number, bytes] =
+          lines[format("{}: {} over {} of {}", traffic ? traffic_name(*traffic) : call.what,
+                       comm::op_name(call.op), call.group_size, call.group)];
+      number += 1;
+      bytes += call.bytes;
+    }
   }
   return lines;
 }
@@ -114,32 +114,6 @@ std::vector<std::string> differences(const Lines& expected, const Lines& found) 
   return different;
 }
 
-// Compares the calls of a step operation by operation; within one operation their order may differ.
-void expect_trace(const RankPlan& plan, const Program& program, const std::vector<Call>& calls) {
-  std::vector<std::string> made;
-  for (const Call& call : calls) {
-    if (call.group_size > 1)
-      made.push_back(format("{} of {}, {} bytes", comm::op_name(call.op), call.group, call.bytes));
-  }
-  auto next = made.begin();
-  for (size_t line = 0; line < program.size(); ++line) {
-    std::vector<std::string> expected;
-    for (const OperationCall& call : calls_of(plan, program[line])) {
-      if (plan.ranks(call.axes) > 1 && call.bytes > 0)
-        expected.push_back(format("{} of {}, {} bytes", exchange_name(call.exchange),
-                                  plan.mesh.crowded(call.axes).name(), call.bytes));
-    }
-    const auto end =
-        next + std::min<ptrdiff_t>(static_cast<ptrdiff_t>(expected.size()), made.end() - next);
-    std::vector<std::string> found(next, end);
-    std::sort(expected.begin(), expected.end());
-    std::sort(found.begin(), found.end());
-    ASSERT_EQ(found, expected) << "line " << line << ": " << describe(plan, program[line]);
-    next = end;
-  }
-  EXPECT_EQ(made.end() - next, 0) << "calls that are in no operation";
-}
-
 struct Seen {
   std::set<Traffic> kinds;
   int64_t steps = 0;
@@ -149,19 +123,19 @@ struct Seen {
 // Compares a second step: the first also makes one-time calls.
 void compare_step(const config::RunConfig& config, int ranks, int rank, Seen& seen) {
   SCOPED_TRACE(format("rank {}", rank));
-  comm::CallLog log;
-  const auto world = comm::World::record(rank, ranks, &log);
+  dry_run::StepTrace trace;
+  const auto world = comm::World::record(rank, ranks, &trace);
   const Mesh mesh = mesh_of(config.parallel, ranks);
   const parallel::Ranks place(*world, config);
   verify::Side side(config, place);
   for (int64_t step = 0; step < 2; ++step) {
-    log.clear();
-    side.gradients_of(step);
-    side.update();
+    trace.clear();
+    side.gradients_of(step, &trace);
+    side.update(&trace);
     const std::vector<Volume> volumes = volume_of_step(config, mesh, rank);
-    EXPECT_THAT(differences(counted(volumes), recorded(log.calls())), IsEmpty());
+    EXPECT_THAT(differences(counted(volumes), recorded(trace)), IsEmpty());
     const RankPlan plan = plan_of(config, mesh, rank);
-    expect_trace(plan, training_program(plan), log.calls());
+    EXPECT_EQ(dry_run::first_difference(plan, training_program(plan), trace).value_or(""), "");
     for (const Volume& volume : volumes) {
       seen.kinds.insert(volume.traffic);
       seen.calls += volume.calls;

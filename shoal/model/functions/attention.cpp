@@ -117,7 +117,7 @@ at::Tensor Documents::positions(int64_t rows, int64_t tokens, c10::Device device
 }
 
 void Documents::place(c10::Device device) {
-  if (spans.empty() || device.is_cpu()) return;
+  if (spans.empty() || !device.is_cuda()) return;
   std::vector<int32_t> ends = {0};
   for (const Span& span : spans) {
     ends.push_back(ends.back() + static_cast<int32_t>(span.length));

@@ -12,11 +12,10 @@
 namespace shoal::model {
 namespace {
 
-at::Tensor kept_by_threads(at::IntArrayRef shape,
-                           double rate,
-                           const Random& random,
-                           uint64_t first) {
-  at::Tensor kept = at::empty(shape, at::kBool);
+at::Tensor kept_by_threads(
+    at::IntArrayRef shape, double rate, const Random& random, uint64_t first, c10::Device device) {
+  at::Tensor kept = at::empty(shape, at::TensorOptions().dtype(at::kBool).device(device));
+  if (kept.is_meta()) return kept;  // has no values
   bool* const out = kept.data_ptr<bool>();
   const auto threshold = static_cast<float>(rate);
   constexpr int64_t kAtOnce = 4096;
@@ -37,8 +36,8 @@ at::Tensor kept_by_threads(at::IntArrayRef shape,
 
 at::Tensor kept_elements(
     at::IntArrayRef shape, double rate, const Random& random, uint64_t first, c10::Device device) {
-  return device.is_cpu() ? kept_by_threads(shape, rate, random, first)
-                         : kept_on_device(shape, rate, random, first, device);
+  return device.is_cuda() ? kept_on_device(shape, rate, random, first, device)
+                          : kept_by_threads(shape, rate, random, first, device);
 }
 
 // A uniform number is the upper 24 bits of 32: it reaches the rate when all 32 reach this bound.

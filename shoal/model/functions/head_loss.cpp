@@ -39,6 +39,7 @@ at::Tensor cross_entropies_of_bf16(const ScoredRows& rows) {
       rows.loss_mask.defined() ? rows.loss_mask.to(at::kFloat).contiguous() : at::Tensor();
   const at::Tensor targets = rows.classes.contiguous();
   at::Tensor losses = at::empty({rows.logits.size(0)}, rows.logits.options().dtype(at::kFloat));
+  if (losses.is_meta()) return losses;  // has no values
   auto* const first = static_cast<Bf16*>(rows.logits.mutable_data_ptr());
   const auto* const target = targets.const_data_ptr<int64_t>();
   const float* const count = counts.defined() ? counts.const_data_ptr<float>() : nullptr;
@@ -63,7 +64,7 @@ at::Tensor cross_entropies_of_bf16(const ScoredRows& rows) {
 
 at::Tensor cross_entropy(const ScoredRows& all) {
   const at::Tensor& logits = all.logits;
-  if (logits.is_cpu() && logits.scalar_type() == at::kBFloat16 && logits.is_contiguous())
+  if (!logits.is_cuda() && logits.scalar_type() == at::kBFloat16 && logits.is_contiguous())
     return cross_entropies_of_bf16(all).sum();
   const at::TensorOptions wide = logits.options().dtype(wide_type(logits));
   const int64_t step = rows_in_cache(logits);
@@ -97,7 +98,7 @@ at::Tensor scale_of_gradient(const Targets& targets, const at::TensorOptions& wi
 }  // namespace
 
 int64_t rows_in_cache(const at::Tensor& logits) {
-  if (!logits.is_cpu()) return logits.size(0);  // launches cost more there than memory
+  if (logits.is_cuda()) return logits.size(0);  // launches cost more there than memory
   constexpr int64_t kLogitsOfThread = 1 << 18;
   return std::clamp<int64_t>(kLogitsOfThread * at::get_num_threads() / logits.size(1), 1,
                              logits.size(0));

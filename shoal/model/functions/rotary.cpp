@@ -59,7 +59,7 @@ at::Tensor turned(const at::Tensor& x,
                   const at::Tensor& cosines,
                   const at::Tensor& sines,
                   double sign) {
-  if (!x.is_cpu()) return turned_in_few_launches(x, cosines, sines, sign);
+  if (x.is_cuda()) return turned_in_few_launches(x, cosines, sines, sign);
   const std::vector<at::Tensor> halves = x.to(cosines.scalar_type()).chunk(2, -1);
   at::Tensor y = at::empty(x.sizes(), cosines.options());
   std::vector<at::Tensor> out = y.chunk(2, -1);
