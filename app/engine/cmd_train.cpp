@@ -85,8 +85,8 @@ metrics::Sinks sinks_of(const Job& job,
   keep_tokenizer(trainer.config().data.sources.front(), directory);
   metrics::Sinks sinks =
       metrics::open_files(directory, trainer.steps_done() == 0 ? 0 : trainer.steps_done() + 1);
-  sinks.add(std::make_unique<PlanFile>(directory / "plan.json", trainer.config(),
-                                       job.me.world_size, cluster));
+  sinks.add(std::make_unique<PlanFile>(directory / "plan.json", trainer.config(), job.me.world_size,
+                                       cluster));
   sinks.add(std::make_unique<metrics::Terminal>(
       STDOUT_FILENO, metrics::TerminalOptions{.total_steps = trainer.config().train.steps,
                                               .print_every = trainer.config().train.log_every}));
@@ -127,8 +127,9 @@ int run_train(const std::vector<std::string>& arguments) {
   StopSignal signal;
   const Job job = start_job(file, sets, RankCheck::kForTraining);
   const std::optional<config::ClusterConfig> cluster =
-      job.speaks() && job.config.plan.cluster ? std::optional(config::load_cluster(*job.config.plan.cluster))
-                              : std::nullopt;
+      job.speaks() && job.config.plan.cluster
+          ? std::optional(config::load_cluster(*job.config.plan.cluster))
+          : std::nullopt;
   keep_freed_memory();
   set_threads(job);
   const fs::path directory = fs::path(job.config.run.directory) / job.config.run.name;

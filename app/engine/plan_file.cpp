@@ -49,8 +49,7 @@ void PlanFile::save() const {
   Report::Section& measured = report.section("measured");
   measured.add("steps", static_cast<int64_t>(seconds_.size()));
   if (!seconds_.empty())
-    measured.add("step_seconds",
-                 bench::quartiles_of({seconds_.begin(), seconds_.end()}).median);
+    measured.add("step_seconds", bench::quartiles_of({seconds_.begin(), seconds_.end()}).median);
   if (memory_bytes_) measured.add("memory_bytes", *memory_bytes_);
   write_file_atomically(file_, report.json());
 }

@@ -10,6 +10,7 @@
 
 #include "app/arguments.h"
 #include "app/byte_progress.h"
+#include "app/cluster_file.h"
 #include "app/progress_line.h"
 #include "app/report.h"
 
@@ -31,6 +32,20 @@ TEST(HeaderExamples, Arguments) { EXPECT_EQ(arguments({"--ranks", "4"}), 4); }
 void byte_progress(const std::filesystem::path& path) {
   ByteProgress shown("verify");
   state::verify(path, shown.progress());
+}
+
+// app/cluster_file.h
+void cluster_file() {
+  config::ClusterConfig cluster = cluster_to_update("own.yaml");
+  cluster.node.latency_us = rounded(12.345678);
+  save_measured(cluster, "own.yaml", "shoal bench comm", "2 ranks on one host");
+}
+
+TEST(HeaderExamples, RoundedHasFourDigits) {
+  EXPECT_EQ(rounded(12.345678), 12.35);
+  EXPECT_EQ(rounded(0.000123456), 0.0001235);
+  EXPECT_EQ(rounded(-123456), -123500);
+  EXPECT_EQ(rounded(0), 0);
 }
 
 // app/progress_line.h

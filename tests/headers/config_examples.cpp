@@ -51,6 +51,7 @@ void tensor_parallel(const RunConfig& config) {
 void cluster_of_a_file() {
   const ClusterConfig cluster = load_cluster("clusters/h100.yaml");
   cluster.device.peak(Precision::kBf16);
+  save_cluster(cluster, "clusters/own.yaml", "bench comm", "8 ranks on 2 hosts");
 }
 
 }  // namespace

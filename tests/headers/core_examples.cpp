@@ -7,7 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "shoal/bench/fits.h"
 #include "shoal/bench/paired.h"
+#include "shoal/bench/rounds.h"
 #include "shoal/core/activity.h"
 #include "shoal/core/few_threads.h"
 #include "shoal/core/format.h"
@@ -89,6 +91,19 @@ namespace {
 void paired(void (*ours)(), void (*theirs)()) {
   const Paired result = measure_paired({.a = [&] { ours(); }, .b = [&] { theirs(); }});
   result.ratio.median;
+}
+
+// shoal/bench/fits.h
+void fits(const std::vector<ProductTime>& times) {
+  const ProductFit fit = fit_products(times);
+  fit.rate, fit.half;
+}
+
+// shoal/bench/rounds.h
+void rounds(const std::vector<std::function<void()>>& bodies) {
+  const std::vector<std::vector<double>> seconds =
+      measure_rounds({.bodies = bodies, .seconds = 10});
+  quartiles_of(seconds[0]).median;
 }
 
 }  // namespace

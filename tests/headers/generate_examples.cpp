@@ -16,9 +16,12 @@
 #include "shoal/generate/sampler.h"
 #include "shoal/generate/text_stream.h"
 #include "shoal/parallel/parallel_model.h"
+#include "shoal/train/trainer.h"
 
+#include "app/engine/device_cases.h"
 #include "app/engine/model_job.h"
 #include "app/engine/open_model.h"
+#include "app/engine/plan_file.h"
 
 namespace shoal::generate {
 namespace {
@@ -78,6 +81,21 @@ void text_stream(const data::Tokenizer& tokenizer, data::TokenId id, bool& stop)
 
 namespace shoal::app {
 namespace {
+
+// app/engine/device_cases.h
+void device_cases(const model::Materials& materials) {
+  const std::function<void()> body = product_case({.rows = 512, .in = 64, .out = 192}, materials);
+  body();
+}
+
+// app/engine/plan_file.h
+void plan_file(metrics::Sinks& sinks,
+               const std::filesystem::path& directory,
+               const train::Trainer& trainer,
+               int ranks,
+               const config::ClusterConfig& cluster) {
+  sinks.add(std::make_unique<PlanFile>(directory / "plan.json", trainer.config(), ranks, cluster));
+}
 
 // app/engine/model_job.h
 void model_job(const std::shared_ptr<const data::Tokenizer>& tokenizer,
