@@ -283,6 +283,8 @@ void add_validate(Arguments& command, ValidateWords& words) {
   validate.option("--cluster", words.clusters,
                   "compare step times of this device as well, such as clusters/a100_80g.yaml",
                   {.shown = "FILE"});
+  validate.option("--fitted", words.fitted, "rows that a cluster was fitted on: they are no test",
+                  {.shown = "SOURCE"});
   validate.flag("--rows", words.rows, "print every row");
   validate.flag("--json", words.json, "as JSON, in seconds and bytes");
 }

@@ -8,6 +8,7 @@
 #include "shoal/core/format.h"
 #include "shoal/core/quantities.h"
 #include "shoal/score/groups.h"
+#include "shoal/score/regret.h"
 
 #include "app/report.h"
 
@@ -28,8 +29,11 @@ struct Scored {
 std::vector<Scored> scores_of(const ValidateWords& words, const std::vector<PublishedRow>& rows) {
   std::vector<Group> groups = score::memory_groups();
   for (const std::string& file : words.clusters)
-    for (Group& group : score::time_groups(config::load_cluster(file)))
+    for (Group& group : score::time_groups(config::load_cluster(file))) {
+      for (const std::string& source : words.fitted)
+        if (group.name.starts_with(source + " ")) group.evidence = score::Evidence::kFit;
       groups.push_back(std::move(group));
+    }
   std::vector<Scored> scores;
   for (Group& group : groups) {
     Score score = score_of(group, rows);
@@ -80,6 +84,24 @@ int total_of(const Reasons& reasons) {
   return total;
 }
 
+// Models of which many layouts were measured: what the planner's choice among them costs.
+void print_picks(const ValidateWords& words, const std::vector<PublishedRow>& rows) {
+  std::vector<PublishedRow> measured;
+  for (const PublishedRow& row : rows)
+    if (row.source() == "vtm") measured.push_back(row);
+  for (const std::string& file : words.clusters) {
+    const config::ClusterConfig cluster = config::load_cluster(file);
+    if (!cluster.device.name.starts_with("A100")) continue;
+    for (const score::Pick& pick : score::picks_of(measured, cluster))
+      std::cout << format(
+          "{}: of {} layouts of {} layers {} wide on {} devices {} is chosen, {:.1f} % slower than "
+          "the fastest, {}\n",
+          file, pick.layouts.size(), pick.chosen->config.model.layers,
+          pick.chosen->config.model.width, pick.chosen->ranks, pick.chosen->id, 100 * pick.regret,
+          pick.fastest->id);
+  }
+}
+
 void print_table(const ValidateWords& words,
                  const std::vector<Scored>& scores,
                  const PublishedRows& published) {
@@ -96,6 +118,7 @@ void print_table(const ValidateWords& words,
     if (words.rows) print_rows(scored);
   }
   const Reasons reasons = reasons_of(scores, published);
+  print_picks(words, published.rows);
   std::cout << format("\n{} rows of {} are not compared:\n", total_of(reasons),
                       published.uncovered.size() + published.rows.size());
   for (const auto& [reason, count] : reasons) std::cout << format("  {:>4}  {}\n", count, reason);

@@ -9,6 +9,7 @@ namespace shoal::app {
 struct ValidateWords {
   std::string directory = "published";
   std::vector<std::string> clusters{};
+  std::vector<std::string> fitted{};  // sources that clusters were fitted on
   bool rows = false;
   bool json = false;
 };

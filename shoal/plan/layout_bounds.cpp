@@ -163,8 +163,8 @@ int64_t LayoutBounds::bytes_of(const Choice& choice,
     const int64_t activations = std::min(ahead, passes) * share.least * cost.block.kept;
     const int64_t opened = choice.chunks == 1 ? 0 : int64_t{choice.chunks} * choice.pp;
     const bool together = passes > ahead + opened;
-    most = std::max(
-        most, held + (together ? gradients + activations : std::max(gradients, activations)));
+    most = std::max(most,
+                    held + (together ? gradients + activations : std::max(gradients, activations)));
   }
   return most;
 }

@@ -58,6 +58,8 @@ double llmc_bytes(const PublishedRow& row) {
   }
 }
 
+}  // namespace
+
 double step_seconds(const PublishedRow& row, config::ClusterConfig cluster) {
   cluster.device.flash_attention = row.setup.flash_attention;
   cluster.devices_per_node = row.setup.gpus_per_node;
@@ -66,8 +68,6 @@ double step_seconds(const PublishedRow& row, config::ClusterConfig cluster) {
              cluster)
       .seconds;
 }
-
-}  // namespace
 
 std::vector<Group> memory_groups() {
   const auto peak_of = [](const char* source, Scope scope) {

@@ -16,4 +16,7 @@ std::vector<Group> memory_groups();
 // their names begin with the same word: "A100-80GB-SXM" and "A100".
 std::vector<Group> time_groups(const config::ClusterConfig& cluster);
 
+// Returns the predicted time of a row's step: on the cluster, with the row's attention and nodes.
+double step_seconds(const PublishedRow& row, config::ClusterConfig cluster);
+
 }  // namespace shoal::score

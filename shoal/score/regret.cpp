@@ -1,0 +1,52 @@
+#include "shoal/score/regret.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "shoal/plan/fullest_rank.h"
+#include "shoal/plan/layout.h"
+#include "shoal/plan/search.h"
+#include "shoal/score/groups.h"
+
+namespace shoal::score {
+namespace {
+
+int64_t bytes_of(const PublishedRow& row) {
+  return plan::fullest_rank(
+             plan::PlannedJob(row.config, plan::mesh_of(row.config.parallel, row.ranks)))
+      .memory.peak();
+}
+
+Pick pick_of(const std::vector<const PublishedRow*>& layouts,
+             const config::ClusterConfig& cluster) {
+  std::vector<plan::Measured> predicted;
+  for (const PublishedRow* row : layouts)
+    predicted.push_back({.seconds = step_seconds(*row, cluster), .bytes = bytes_of(*row)});
+  Pick pick{.layouts = layouts};
+  pick.chosen = layouts[plan::preferred(predicted, plan::SearchLimits().tie)];
+  pick.fastest = *std::min_element(
+      layouts.begin(), layouts.end(),
+      [](const PublishedRow* a, const PublishedRow* b) { return a->value < b->value; });
+  pick.regret = pick.chosen->value / pick.fastest->value - 1;
+  return pick;
+}
+
+}  // namespace
+
+std::vector<Pick> picks_of(const std::vector<PublishedRow>& rows,
+                           const config::ClusterConfig& cluster,
+                           size_t least) {
+  using Job = std::tuple<int, int64_t, int64_t, int>;  // layers, width, batch, devices
+  std::map<Job, std::vector<const PublishedRow*>> jobs;
+  for (const PublishedRow& row : rows)
+    jobs[{row.config.model.layers, row.config.model.width, row.config.train.batch, row.ranks}]
+        .push_back(&row);
+  std::vector<Pick> picks;
+  for (const auto& [job, layouts] : jobs) {
+    if (layouts.size() >= least) picks.push_back(pick_of(layouts, cluster));
+  }
+  return picks;
+}
+
+}  // namespace shoal::score
