@@ -125,7 +125,7 @@ def calibrate(options, ranks, cluster):
     if ranks > 1:
         bench("comm")
     references.append(train(options, ranks, REFERENCE, 0.05))
-    return statistics.fmean(references), references[-1]
+    return statistics.median(references), references[-1]
 
 
 def name_of(ranks, sets):

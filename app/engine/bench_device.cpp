@@ -2,30 +2,20 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <iostream>
-#include <thread>
-
-#include <unistd.h>
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "shoal/bench/fits.h"
-#include "shoal/bench/rounds.h"
+#include "shoal/bench/paired.h"
 #include "shoal/blueprint/activations.h"
 #include "shoal/blueprint/launches.h"
-#include "shoal/comm/world.h"
-#include "shoal/core/error.h"
-#include "shoal/model/precision.h"
+#include "shoal/core/quantities.h"
 #include "shoal/plan/cost.h"
 
 #include "app/cluster_file.h"
+#include "app/engine/device_bench.h"
 #include "app/engine/device_cases.h"
-#include "app/engine/job.h"
-#include "app/host_facts.h"
-#include "app/progress_line.h"
 
 namespace shoal::app {
 namespace {
@@ -53,83 +43,6 @@ constexpr std::array<AttentionShape, 10> kAttentions = {{{8, 4, 64, 16},
                                                          {2, 4, 512, 32},
                                                          {2, 4, 512, 64},
                                                          {1, 4, 1024, 64}}};
-
-// A rank of a job that measures its device beside the others, with the threads that training has.
-class DeviceBench {
- public:
-  explicit DeviceBench(const DeviceBenchOptions& options)
-      : job_(start_job(std::nullopt, options.sets, RankCheck::kAnyWhenAlone)),
-        options_(options),
-        cluster_(options.save && speaks() ? cluster_to_update(*options.save)
-                                          : config::ClusterConfig()) {
-    keep_freed_memory();
-    set_threads(job_);
-    world_ = comm::World::join(job_.me, job_.environment, world_options(job_));
-    if (cluster_.device.name == config::DeviceSpec().name) {
-      cluster_.device.name = name();
-      new_device_ = true;
-    }
-    if (is_cpu()) {
-      const double bytes = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
-                           static_cast<double>(::sysconf(_SC_PAGE_SIZE));
-      cluster_.device.memory_gb = bytes / 1e9 / job_.me.local_size;
-    }
-  }
-
-  [[nodiscard]] config::ClusterConfig& cluster() { return cluster_; }
-  [[nodiscard]] bool speaks() const { return job_.speaks(); }
-  [[nodiscard]] double seconds() const { return options_.seconds; }
-  [[nodiscard]] bool is_cpu() const { return world_->device().is_cpu(); }
-  // Sets a peak. A data sheet's stays, unless more was measured.
-  void set_peak(double& peak, double measured) const {
-    if (is_cpu() || new_device_ || peak < measured) peak = rounded(measured);
-  }
-
-  [[nodiscard]] model::Materials materials(Precision precision) const {
-    return model::materials_of(precision, world_->device(), 1);
-  }
-
-  [[nodiscard]] std::string conditions() const {
-    return format("{}, {} ranks with {} threads each", name(), job_.me.world_size,
-                  at::get_num_threads());
-  }
-
-  // Returns seconds by body and round, measured while the other ranks measure.
-  std::vector<std::vector<double>> measure(std::vector<std::function<void()>> bodies,
-                                           double seconds,
-                                           const std::string& what) {
-    world_->control().barrier("bench");
-    std::atomic<double> share = 0;
-    std::optional<ProgressLine> line;
-    if (speaks()) line.emplace([&] { return format("{} {}", progress_bar(share), what); });
-    return bench::measure_rounds({.bodies = std::move(bodies),
-                                  .seconds = seconds,
-                                  .finish = [this] { finish(); },
-                                  .progress = [&](double now) { share = now; }});
-  }
-
-  // Ends the job: rank 0 has the file.
-  void leave(const std::string& name) {
-    if (speaks() && options_.save) save_measured(cluster_, *options_.save, name, conditions());
-    world_->leave();
-  }
-
- private:
-  [[nodiscard]] std::string name() const { return is_cpu() ? cpu_name() : world_->device_name(); }
-
-  void finish() const {
-    if (!is_cpu())
-      c10::impl::VirtualGuardImpl(world_->device().type())
-          .getStream(world_->device())
-          .synchronize();
-  }
-
-  Job job_;
-  DeviceBenchOptions options_;
-  config::ClusterConfig cluster_;
-  std::unique_ptr<comm::World> world_;
-  bool new_device_ = false;
-};
 
 config::Curve curve_of(const std::vector<RatePoint>& points) {
   config::Curve curve;

@@ -18,6 +18,7 @@
 #include "shoal/parallel/parallel_model.h"
 #include "shoal/train/trainer.h"
 
+#include "app/engine/device_bench.h"
 #include "app/engine/device_cases.h"
 #include "app/engine/model_job.h"
 #include "app/engine/open_model.h"
@@ -81,6 +82,14 @@ void text_stream(const data::Tokenizer& tokenizer, data::TokenId id, bool& stop)
 
 namespace shoal::app {
 namespace {
+
+// app/engine/device_bench.h
+void device_bench(const std::function<void()>& body) {
+  DeviceBench bench({.save = "own.yaml"});
+  const auto seconds = bench.measure({body}, 10, "products");
+  if (bench.speaks()) bench.cluster().device.launch_us = 1e6 * seconds[0][0];
+  bench.leave("shoal bench gemm");
+}
 
 // app/engine/device_cases.h
 void device_cases(const model::Materials& materials) {
