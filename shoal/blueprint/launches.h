@@ -1,6 +1,7 @@
 // launches.h -- the kernels that a pass of a unit launches.
 //
-//   launches_of(config::UnitKind::kBlock, model, Pass::kForward, config::Recompute::kNone)   // 10 of GPT-2
+//   launches_of(config::UnitKind::kBlock, model, Pass::kForward, config::Recompute::kNone);
+//   // 10 of GPT-2
 //
 // They were counted on a fake GPU, in bf16; tests/softgpu/counts_test.py compares them again. A host
 // that needs longer for its launches than the device for the work holds the device up.

@@ -2,7 +2,7 @@
 // all that are worth a look.
 //
 //   for (const Choice& choice : choices_of(config, cluster, /*ranks=*/16'384))
-//     with(config, choice)             // the job with this layout
+//     with(config, choice);            // the job with this layout
 #pragma once
 
 #include <cstdint>

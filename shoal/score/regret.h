@@ -1,6 +1,6 @@
 // regret.h -- what it would have cost to follow the planner's choice among layouts that were measured.
 //
-//   for (const Pick& pick : picks_of(rows, cluster)) pick.chosen->id, pick.regret;     // "vtm-028", 0.034
+//   for (const Pick& pick : picks_of(rows, cluster)) pick.chosen->id, pick.regret;
 #pragma once
 
 #include <vector>

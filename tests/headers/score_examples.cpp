@@ -4,6 +4,7 @@
 #include "shoal/score/csv_table.h"
 #include "shoal/score/llmc_memory.h"
 #include "shoal/score/megatron_memory.h"
+#include "shoal/score/regret.h"
 #include "shoal/score/validation.h"
 
 namespace shoal::score {
@@ -32,6 +33,11 @@ void published_rows() {
   const PublishedRows kor22 = read_published("published/kor22.csv");
   const PublishedRow& row = kor22.rows[0];
   row.config, row.ranks, row.value;
+}
+
+// shoal/score/regret.h
+void regret(const std::vector<PublishedRow>& rows, const config::ClusterConfig& cluster) {
+  for (const Pick& pick : picks_of(rows, cluster)) pick.chosen->id, pick.regret;
 }
 
 // shoal/score/validation.h
