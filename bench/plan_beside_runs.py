@@ -4,10 +4,9 @@
     bench/plan_beside_runs.py --tokens DIR [--only one|two] [--passes 3]      # DIR: what `shoal prepare` made
 
 In each pass the host is calibrated (`shoal bench gemm|memory|comm --save`) with as many ranks as the runs that follow have, one thread each, and
-every layout trains some steps; between layouts a small reference run tells how fast the machine is just then, because shared ones vary up to
-2.5x within minutes: a measured step is divided by how much slower the reference is than it was at calibration. What is measured while other
-processes, or the hypervisor's other guests, take more than a fifth of a core is measured again. A layout's step is the median of its steps after
-the first three, then of all passes. Ends with lines NAME VALUE.
+every layout trains some steps. What is measured while other processes, or the hypervisor's other guests, take more than a fifth of a core is
+measured again; what others do to clocks and caches is seen by nobody, so medians of several passes are better than one. A layout's step is the
+median of its steps after the first three, then of all passes. Ends with lines NAME VALUE.
 """
 import argparse
 import csv
@@ -32,7 +31,6 @@ def gpt(layers, width, heads, context, batch, **more):
     return sets | {key.replace("__", "."): value for key, value in more.items()}
 
 
-REFERENCE = gpt(2, 256, 4, 128, 4)
 ONE = [
     gpt(2, 64, 4, 64, 8), gpt(4, 128, 4, 64, 12), gpt(4, 128, 4, 64, 64), gpt(2, 64, 2, 128, 64), gpt(3, 192, 6, 96, 7),
     gpt(4, 256, 4, 128, 8), gpt(4, 256, 4, 128, 16, train__micro_batch=1), gpt(4, 256, 4, 128, 16, train__micro_batch=5),
@@ -92,10 +90,6 @@ def shoal(options, ranks, *arguments):
 
 
 def train(options, ranks, sets, seconds):
-    return quietly(lambda: train_once(options, ranks, sets, seconds))
-
-
-def train_once(options, ranks, sets, seconds):
     """Median seconds of a step."""
     steps = WARM_UP + min(max(int(options.seconds / seconds), 5), 60)
     subprocess.run(["rm", "-rf", options.scratch / "runs"], check=True)
@@ -112,20 +106,15 @@ def predict(options, ranks, sets, cluster):
 
 
 def calibrate(options, ranks, cluster):
-    """Measures the host, and returns the step time of the reference meanwhile."""
     threads = ["--set", "train.threads=1"]
-    references = [train(options, ranks, REFERENCE, 0.05)]
 
     def bench(*arguments):
         quietly(lambda: shoal(options, ranks, "bench", *arguments, "--save", cluster, *threads))
 
     bench("gemm", "--seconds", options.calibration)
-    references.append(train(options, ranks, REFERENCE, 0.05))
     bench("memory", "--seconds", options.calibration)
     if ranks > 1:
         bench("comm")
-    references.append(train(options, ranks, REFERENCE, 0.05))
-    return statistics.median(references), references[-1]
 
 
 def name_of(ranks, sets):
@@ -149,16 +138,13 @@ def correlation(a, b):
 def run_pass(options, name, table):
     ranks, layouts = BLOCKS[name]
     cluster = options.scratch / f"{name}.yaml"
-    first, before = calibrate(options, ranks, cluster)
+    calibrate(options, ranks, cluster)
     for sets in layouts:
         predicted, spent = predict(options, ranks, sets, cluster)
-        seconds = train(options, ranks, sets, predicted)
-        after = train(options, ranks, REFERENCE, 0.05)
-        slower = (before + after) / 2 / first
-        before = after
-        table.setdefault(name_of(ranks, sets), []).append((seconds / slower, predicted, spent))
-        print(f"{name_of(ranks, sets):<110} {1e3 * seconds:8.1f} ms at {slower:.2f}, predicted {1e3 * predicted:8.1f}, "
-              f"{100 * (predicted * slower / seconds - 1):+6.1f} %", flush=True)
+        seconds = quietly(lambda: train(options, ranks, sets, predicted))
+        table.setdefault(name_of(ranks, sets), []).append((seconds, predicted, spent))
+        print(f"{name_of(ranks, sets):<110} {1e3 * seconds:8.1f} ms, predicted {1e3 * predicted:8.1f}, {100 * (predicted / seconds - 1):+6.1f} %",
+              flush=True)
 
 
 def main():
