@@ -21,6 +21,7 @@ int64_t bytes_of(const PublishedRow& row) {
 Pick pick_of(const std::vector<const PublishedRow*>& layouts,
              const config::ClusterConfig& cluster) {
   std::vector<plan::Measured> predicted;
+  predicted.reserve(layouts.size());
   for (const PublishedRow* row : layouts)
     predicted.push_back({.seconds = step_seconds(*row, cluster), .bytes = bytes_of(*row)});
   Pick pick{.layouts = layouts};

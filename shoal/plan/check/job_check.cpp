@@ -47,6 +47,7 @@ std::vector<config::Problem> check_job(const config::RunConfig& config, int rank
     problems.insert(problems.end(), found.begin(), found.end());
   };
   std::vector<CheckedRank> pipeline;
+  pipeline.reserve(stages.size());
   for (const PlannedRank& first : stages) pipeline.push_back({&first.plan, &first.program});
   const std::vector<int> kinds = kinds_of_samples(config, mesh);
   for (size_t stage = 0; stage < stages.size(); ++stage) {
