@@ -8,6 +8,7 @@
 #include "shoal/core/files.h"
 #include "shoal/core/quantities.h"
 #include "shoal/plan/advice.h"
+#include "shoal/plan/composition.h"
 #include "shoal/plan/search.h"
 
 #include "app/report.h"
@@ -86,9 +87,7 @@ Job job_of(const SearchWords& words) {
   Job job{.config = config::load_or_throw({.file = words.file, .sets = words.sets}),
           .cluster = config::load_cluster(words.cluster),
           .devices = words.gpus};
-  if (!job.config.model.vocab_size)
-    throw UsageError(
-        "model.vocab_size is auto, and no data is read here: add --set model.vocab_size=N");
+  plan::require_vocabulary(job.config);
   return job;
 }
 

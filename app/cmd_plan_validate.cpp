@@ -26,10 +26,12 @@ struct Scored {
   Score score;
 };
 
-std::vector<Scored> scores_of(const ValidateWords& words, const std::vector<PublishedRow>& rows) {
+std::vector<Scored> scores_of(const ValidateWords& words,
+                              const std::vector<config::ClusterConfig>& clusters,
+                              const std::vector<PublishedRow>& rows) {
   std::vector<Group> groups = score::memory_groups();
-  for (const std::string& file : words.clusters)
-    for (Group& group : score::time_groups(config::load_cluster(file))) {
+  for (const config::ClusterConfig& cluster : clusters)
+    for (Group& group : score::time_groups(cluster)) {
       for (const std::string& source : words.fitted)
         if (group.name.starts_with(source + " ")) group.evidence = score::Evidence::kFit;
       groups.push_back(std::move(group));
@@ -85,24 +87,24 @@ int total_of(const Reasons& reasons) {
 }
 
 // Models of which many layouts were measured: what the planner's choice among them costs.
-void print_picks(const ValidateWords& words, const std::vector<PublishedRow>& rows) {
-  std::vector<PublishedRow> measured;
-  for (const PublishedRow& row : rows)
-    if (row.source() == "vtm") measured.push_back(row);
-  for (const std::string& file : words.clusters) {
-    const config::ClusterConfig cluster = config::load_cluster(file);
-    if (!cluster.device.name.starts_with("A100")) continue;
+void print_picks(const std::vector<config::ClusterConfig>& clusters,
+                 const std::vector<PublishedRow>& rows) {
+  for (const config::ClusterConfig& cluster : clusters) {
+    std::vector<PublishedRow> measured;
+    for (const PublishedRow& row : rows)
+      if (row.source() == "vtm" && score::was_measured_on(row, cluster)) measured.push_back(row);
     for (const score::Pick& pick : score::picks_of(measured, cluster))
       std::cout << format(
           "{}: of {} layouts of {} layers {} wide on {} devices {} is chosen, {:.1f} % slower than "
           "the fastest, {}\n",
-          file, pick.layouts.size(), pick.chosen->config.model.layers,
+          cluster.device.name, pick.layouts.size(), pick.chosen->config.model.layers,
           pick.chosen->config.model.width, pick.chosen->ranks, pick.chosen->id, 100 * pick.regret,
           pick.fastest->id);
   }
 }
 
 void print_table(const ValidateWords& words,
+                 const std::vector<config::ClusterConfig>& clusters,
                  const std::vector<Scored>& scores,
                  const PublishedRows& published) {
   constexpr const char* kLine = "{:<34} {:>5} {:>10} {:>10}  {:<12} {:<8} {}\n";
@@ -118,7 +120,7 @@ void print_table(const ValidateWords& words,
     if (words.rows) print_rows(scored);
   }
   const Reasons reasons = reasons_of(scores, published);
-  print_picks(words, published.rows);
+  print_picks(clusters, published.rows);
   std::cout << format("\n{} rows of {} are not compared:\n", total_of(reasons),
                       published.uncovered.size() + published.rows.size());
   for (const auto& [reason, count] : reasons) std::cout << format("  {:>4}  {}\n", count, reason);
@@ -159,11 +161,14 @@ Report json_report(const ValidateWords& words,
 
 void print_validation(const ValidateWords& words) {
   const PublishedRows published = score::read_all_published(words.directory);
-  const std::vector<Scored> scores = scores_of(words, published.rows);
+  std::vector<config::ClusterConfig> clusters;
+  clusters.reserve(words.clusters.size());
+  for (const std::string& file : words.clusters) clusters.push_back(config::load_cluster(file));
+  const std::vector<Scored> scores = scores_of(words, clusters, published.rows);
   if (words.json) {
     std::cout << json_report(words, scores, published).json();
   } else {
-    print_table(words, scores, published);
+    print_table(words, clusters, scores, published);
   }
 }
 

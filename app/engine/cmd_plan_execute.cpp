@@ -69,9 +69,7 @@ int execute(const ExecuteWords& words) {
   const config::RunConfig config = config::load_or_throw(
       {.file = words.file, .sets = words.sets, .job = config::JobSize{.ranks = words.ranks}});
   plan::require_layout(config, words.ranks);
-  if (!config.model.vocab_size)
-    throw UsageError(
-        "model.vocab_size is auto, and no data is read here: add --set model.vocab_size=N");
+  plan::require_vocabulary(config);
   if (words.cluster)
     throw UsageError(
         "--execute measures no time: leave out --cluster, or call plan without --execute");

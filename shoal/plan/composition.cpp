@@ -149,4 +149,10 @@ void require_layout(const RunConfig& config, int ranks) {
       format("this layout cannot be run on {} rank{}", ranks, ranks == 1 ? "" : "s"), found));
 }
 
+void require_vocabulary(const RunConfig& config) {
+  if (!config.model.vocab_size)
+    throw UsageError(
+        "model.vocab_size is auto, and no data is read here: add --set model.vocab_size=N");
+}
+
 }  // namespace shoal::plan

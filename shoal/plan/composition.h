@@ -22,4 +22,7 @@ std::vector<config::Problem> why_not(const config::RunConfig& config, int ranks)
 // Commands call this: throws UsageError with all problems.
 void require_layout(const config::RunConfig& config, int ranks);
 
+// Commands that plan read no data: throws UsageError when model.vocab_size is auto.
+void require_vocabulary(const config::RunConfig& config);
+
 }  // namespace shoal::plan

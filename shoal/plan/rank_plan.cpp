@@ -18,14 +18,11 @@ using config::UnitKind;
 // Returns the sequences of each micro-batch of this rank. Every rank has as many micro-batches;
 // where there are more of them than sequences, the others have one sequence whose targets are
 // masked.
-std::vector<int64_t> rows_of_passes(const config::TrainConfig& train, const Mesh& mesh, int rank) {
-  const auto batch = static_cast<uint64_t>(train.batch);
-  const auto ranks = static_cast<uint64_t>(mesh.size(kDataAxes));
-  const auto place = static_cast<uint64_t>(mesh.position(rank, kDataAxes));
-  const uint64_t rows =
-      even_part_begin(batch, place + 1, ranks) - even_part_begin(batch, place, ranks);
-  const auto passes =
-      static_cast<uint64_t>(passes_of_step(train.batch, mesh.size(kDataAxes), train.micro_batch));
+std::vector<int64_t> rows_of_passes(const RunConfig& config, const Mesh& mesh, int rank) {
+  const auto rows =
+      static_cast<uint64_t>(sequences_of(config, mesh, mesh.position(rank, kDataAxes)));
+  const auto passes = static_cast<uint64_t>(
+      passes_of_step(config.train.batch, mesh.size(kDataAxes), config.train.micro_batch));
   std::vector<int64_t> of_each;
   for (uint64_t i = 0; i < passes; ++i)
     of_each.push_back(
@@ -103,6 +100,14 @@ int64_t RankPlan::activation_bytes(int micro_batch) const {
   return blueprint::largest_share(tokens, tensor_place.ranks) * config.model.width * bytes.compute;
 }
 
+int64_t sequences_of(const RunConfig& config, const Mesh& mesh, int place) {
+  const auto batch = static_cast<uint64_t>(config.train.batch);
+  const auto ranks = static_cast<uint64_t>(mesh.size(kDataAxes));
+  const auto index = static_cast<uint64_t>(place);
+  return static_cast<int64_t>(even_part_begin(batch, index + 1, ranks) -
+                              even_part_begin(batch, index, ranks));
+}
+
 Schedule schedule_of_step(const RunConfig& config, const Mesh& mesh) {
   const int64_t passes =
       passes_of_step(config.train.batch, mesh.size(kDataAxes), config.train.micro_batch);
@@ -126,7 +131,7 @@ RankPlan plan_of(const RunConfig& config, const Mesh& mesh, int rank, Schedule s
       .schedule = std::move(schedule),
       .pipeline_rank = mesh.position(rank, Axis::kPp),
       .tensor_place = {.ranks = mesh.size(Axis::kTp), .rank = mesh.position(rank, Axis::kTp)},
-      .rows = rows_of_passes(config.train, mesh, rank),
+      .rows = rows_of_passes(config, mesh, rank),
       .bytes = blueprint::element_bytes(config.train.precision),
       .shards = shard_axes(parallel),
       .replicas = replica_axes(parallel),

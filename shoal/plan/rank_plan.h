@@ -89,6 +89,9 @@ std::vector<blueprint::FlatPiece> pieces_within(const StagePlan& stage,
                                                 int64_t begin,
                                                 int64_t end);
 
+// Returns the sequences of a step that the ranks at a place along the axes of data have.
+int64_t sequences_of(const config::RunConfig& config, const Mesh& mesh, int place);
+
 // Returns the plan of a rank. `config` has been checked for the ranks of the mesh, and
 // model.vocab_size is set. Throws UsageError with cp above 1.
 RankPlan plan_of(const config::RunConfig& config, const Mesh& mesh, int rank);

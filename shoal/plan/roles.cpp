@@ -6,7 +6,6 @@
 #include <tuple>
 #include <utility>
 
-#include "shoal/core/even_parts.h"
 #include "shoal/plan/planned_job.h"
 #include "shoal/plan/volume.h"
 
@@ -51,16 +50,13 @@ struct DataPlace {
 };
 
 std::vector<DataPlace> distinct_places(const config::RunConfig& config, const Mesh& mesh) {
-  const auto batch = static_cast<uint64_t>(config.train.batch);
-  const auto ranks = static_cast<uint64_t>(mesh.size(kDataAxes));
+  const int ranks = mesh.size(kDataAxes);
   const bool last_is_own = config.optimizer.kind == config::OptimizerKind::kMuon && ranks > 1;
-  std::map<std::pair<uint64_t, bool>, DataPlace> by_rows;
-  for (uint64_t place = 0; place < ranks; ++place) {
-    const uint64_t rows =
-        even_part_begin(batch, place + 1, ranks) - even_part_begin(batch, place, ranks);
+  std::map<std::pair<int64_t, bool>, DataPlace> by_rows;
+  for (int place = 0; place < ranks; ++place) {
+    const int64_t rows = sequences_of(config, mesh, place);
     const bool own = last_is_own && place + 1 == ranks;
-    const auto [found, is_new] =
-        by_rows.try_emplace({rows, own}, DataPlace{.position = static_cast<int>(place)});
+    const auto [found, is_new] = by_rows.try_emplace({rows, own}, DataPlace{.position = place});
     if (!is_new) ++found->second.alike;
   }
   std::vector<DataPlace> places;

@@ -26,14 +26,14 @@ std::vector<int> measured_ranks(const PublishedRow& row, const plan::Mesh& mesh)
 }
 
 double megatron_bytes(const PublishedRow& row) {
-  const plan::Mesh mesh = plan::mesh_of(row.config.parallel, row.ranks);
+  const plan::PlannedJob job(row.config, plan::mesh_of(row.config.parallel, row.ranks));
   const MegatronRules rules(row.setup);
   int64_t most = 0;
-  for (const int rank : measured_ranks(row, mesh)) {
-    const plan::RankPlan plan = plan::plan_of(row.config, mesh, rank);
+  for (const int number : measured_ranks(row, job.mesh())) {
+    const auto [plan, program] = job.rank(number);
     most = std::max(most, row.metric == Metric::kHeldMemory
                               ? rules.held(plan)
-                              : plan::memory_of(plan, plan::training_program(plan), rules).peak());
+                              : plan::memory_of(plan, program, rules).peak());
   }
   return static_cast<double>(most);
 }
@@ -59,6 +59,10 @@ double llmc_bytes(const PublishedRow& row) {
 }
 
 }  // namespace
+
+bool was_measured_on(const PublishedRow& row, const config::ClusterConfig& cluster) {
+  return first_word(row.setup.gpu) == first_word(cluster.device.name);
+}
 
 double step_seconds(const PublishedRow& row, config::ClusterConfig cluster) {
   cluster.device.flash_attention = row.setup.flash_attention;
@@ -140,8 +144,8 @@ std::vector<Group> time_groups(const config::ClusterConfig& cluster) {
     groups.push_back(
         {.name = std::string(known.source) + " on " + device,
          .holds =
-             [of = from(known.source, Metric::kStepTime), device](const PublishedRow& row) {
-               return of(row) && first_word(row.setup.gpu) == device && row.id != "kor22-027";
+             [of = from(known.source, Metric::kStepTime), cluster](const PublishedRow& row) {
+               return of(row) && was_measured_on(row, cluster) && row.id != "kor22-027";
              },
          .predict = [cluster](const PublishedRow& row) { return step_seconds(row, cluster); },
          .to_beat = known.to_beat,

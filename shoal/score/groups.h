@@ -12,8 +12,11 @@ namespace shoal::score {
 // Returns groups of memory, each predicted with the rules of the engine that was measured.
 std::vector<Group> memory_groups();
 
-// Returns groups of step times that were measured on the cluster's device. Devices are the same when
-// their names begin with the same word: "A100-80GB-SXM" and "A100".
+// Returns whether a row was measured on the cluster's device. Devices are the same when their names
+// begin with the same word: "A100-80GB-SXM" and "A100".
+bool was_measured_on(const PublishedRow& row, const config::ClusterConfig& cluster);
+
+// Returns groups of step times that were measured on the cluster's device.
 std::vector<Group> time_groups(const config::ClusterConfig& cluster);
 
 // Returns the predicted time of a row's step: on the cluster, with the row's attention and nodes.

@@ -71,39 +71,30 @@ struct Comparison {
 void compare_with_real_ranks(int ranks,
                              const std::vector<Layout>& layouts,
                              const Comparison& comparison = {}) {
-  constexpr const char* kFigures = "SHOAL_TEST_FIGURES";
-  const TempDir figures;
-  run_ranks(
-      ranks,
-      [&](const cluster::Membership& me, const cluster::Environment& environment) {
-        CountingAllocator::installed();
-        const auto world = join_world(me, environment);
-        std::ofstream table(format("{}/{}", *environment.get(kFigures), me.rank));
-        for (const Layout& layout : layouts) {
-          SCOPED_TRACE(name_of(layout));
-          const config::RunConfig config =
-              memory_config(layout.is_llama ? llama() : kGpt2, layout.sets, ranks);
-          at::globalContext().setUserEnabledMkldnn(comparison.one_dnn);
-          const int64_t real = real_peak(config, *world);
-          const plan::RankPlan plan =
-              plan::plan_of(config, plan::mesh_of(config.parallel, ranks), me.rank);
-          const dry_run::DryRun dry = dry_run::run_dry(config, plan, plan::training_program(plan));
-          EXPECT_EQ(dry.difference.value_or(""), "");
-          EXPECT_EQ(dry.difference_of_memory().value_or(""), "");
-          if (comparison.tolerance == 0) {
-            EXPECT_EQ(dry.peak, real);
-          } else {
-            EXPECT_NEAR(ratio(dry.peak, real), 1, comparison.tolerance);
-          }
-          table << format("rank {}: peak {:9} real {:9} dry, planned {:.3f}, {:4} operations  {}\n",
-                          me.rank, real, dry.peak, ratio(dry.planned.peak(), dry.peak),
-                          dry.operations, name_of(layout));
-        }
-        world->leave();
-      },
-      {.environment = {{kFigures, figures.path().string()}}});
-  for (int rank = 0; rank < ranks; ++rank)
-    std::printf("%s", read_file(figures / std::to_string(rank), 1 << 20).c_str());
+  std::vector<int> all;
+  for (int rank = 0; rank < ranks; ++rank) all.push_back(rank);
+  run_ranks_with_tables(ranks, all, [&](comm::World& world, std::ostream& table) {
+    for (const Layout& layout : layouts) {
+      SCOPED_TRACE(name_of(layout));
+      const config::RunConfig config =
+          memory_config(layout.is_llama ? llama() : kGpt2, layout.sets, ranks);
+      at::globalContext().setUserEnabledMkldnn(comparison.one_dnn);
+      const int64_t real = real_peak(config, world);
+      const plan::RankPlan plan =
+          plan::plan_of(config, plan::mesh_of(config.parallel, ranks), world.rank());
+      const dry_run::DryRun dry = dry_run::run_dry(config, plan, plan::training_program(plan));
+      EXPECT_EQ(dry.difference.value_or(""), "");
+      EXPECT_EQ(dry.difference_of_memory().value_or(""), "");
+      if (comparison.tolerance == 0) {
+        EXPECT_EQ(dry.peak, real);
+      } else {
+        EXPECT_NEAR(ratio(dry.peak, real), 1, comparison.tolerance);
+      }
+      table << format("rank {}: peak {:9} real {:9} dry, planned {:.3f}, {:4} operations  {}\n",
+                      world.rank(), real, dry.peak, ratio(dry.planned.peak(), dry.peak),
+                      dry.operations, name_of(layout));
+    }
+  });
 }
 
 TEST(DryRun, TakesTheMemoryOfFourRealRanks) {

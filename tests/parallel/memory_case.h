@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -64,6 +65,27 @@ inline Measured measured(const config::RunConfig& config, comm::World& world) {
   return found;
 }
 
+// Runs ranks of one job that count their memory, each with a table to write; prints the tables of
+// `shown`.
+inline void run_ranks_with_tables(
+    int ranks,
+    const std::vector<int>& shown,
+    const std::function<void(comm::World& world, std::ostream& table)>& body) {
+  constexpr const char* kFigures = "SHOAL_TEST_FIGURES";
+  const TempDir figures;
+  run_ranks(ranks,
+            [&](const cluster::Membership& me, const cluster::Environment& environment) {
+              CountingAllocator::installed();
+              const auto world = join_world(me, environment);
+              std::ofstream table(format("{}/{}", *environment.get(kFigures), me.rank));
+              body(*world, table);
+              world->leave();
+            },
+            {.environment = {{kFigures, figures.path().string()}}});
+  for (const int rank : shown)
+    std::printf("%s", read_file(figures / std::to_string(rank), 1 << 20).c_str());
+}
+
 // Runs each of `layouts` on all ranks of one job. The state must be what was counted, plus a few
 // vectors; the memory of a step beyond it must be within a twentieth, and so must the peak when `large`
 // makes these vectors negligible. Prints a table of the first and the
@@ -72,41 +94,30 @@ inline void compare_memory(int ranks,
                            const Sets& model,
                            const std::vector<Sets>& layouts,
                            bool large) {
-  constexpr const char* kFigures = "SHOAL_TEST_FIGURES";
-  const TempDir figures;
-  run_ranks(
-      ranks,
-      [&](const cluster::Membership& me, const cluster::Environment& environment) {
-        CountingAllocator::installed();
-        const auto world = join_world(me, environment);
-        std::ofstream table(format("{}/{}", *environment.get(kFigures), me.rank));
-        for (const Sets& layout : layouts) {
-          std::string name;
-          for (const std::string& set : layout) name += set.substr(set.find('.') + 1) + ' ';
-          SCOPED_TRACE(name);
-          const config::RunConfig config = memory_config(model, layout, ranks);
-          const plan::Memory planned =
-              plan::memory_of_step(config, plan::mesh_of(config.parallel, ranks), world->rank());
-          const Measured found = measured(config, *world);
-          const double off = ratio(found.peak, planned.peak());
-          table << format(
-              "rank {} state {:7.1f} MiB, counted {:7.1f}; peak {:7.1f}, counted {:7.1f}: {:.3f}"
-              " (units' weights {:.1f}, gradients {:.1f}, activations {:.1f})  {}\n",
-              me.rank, mib(found.state), mib(planned.state()), mib(found.peak), mib(planned.peak()),
-              off, mib(planned.whole_weights), mib(planned.whole_gradients),
-              mib(planned.activations), name);
-          EXPECT_GE(found.state, planned.state());
-          EXPECT_LT(found.state - planned.state(), 1 << 19);
-          EXPECT_NEAR(ratio(found.peak - found.state, planned.peak() - planned.state()), 1, 0.05);
-          if (large) {
-            EXPECT_NEAR(off, 1, 0.05);
-          }
-        }
-        world->leave();
-      },
-      {.environment = {{kFigures, figures.path().string()}}});
-  for (const int rank : {0, ranks - 1})
-    std::printf("%s", read_file(figures / std::to_string(rank), 1 << 20).c_str());
+  run_ranks_with_tables(ranks, {0, ranks - 1}, [&](comm::World& world, std::ostream& table) {
+    for (const Sets& layout : layouts) {
+      std::string name;
+      for (const std::string& set : layout) name += set.substr(set.find('.') + 1) + ' ';
+      SCOPED_TRACE(name);
+      const config::RunConfig config = memory_config(model, layout, ranks);
+      const plan::Memory planned =
+          plan::memory_of_step(config, plan::mesh_of(config.parallel, ranks), world.rank());
+      const Measured found = measured(config, world);
+      const double off = ratio(found.peak, planned.peak());
+      table << format(
+          "rank {} state {:7.1f} MiB, counted {:7.1f}; peak {:7.1f}, counted {:7.1f}: {:.3f}"
+          " (units' weights {:.1f}, gradients {:.1f}, activations {:.1f})  {}\n",
+          world.rank(), mib(found.state), mib(planned.state()), mib(found.peak),
+          mib(planned.peak()), off, mib(planned.whole_weights), mib(planned.whole_gradients),
+          mib(planned.activations), name);
+      EXPECT_GE(found.state, planned.state());
+      EXPECT_LT(found.state - planned.state(), 1 << 19);
+      EXPECT_NEAR(ratio(found.peak - found.state, planned.peak() - planned.state()), 1, 0.05);
+      if (large) {
+        EXPECT_NEAR(off, 1, 0.05);
+      }
+    }
+  });
 }
 
 }  // namespace shoal::tests

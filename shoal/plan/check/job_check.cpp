@@ -2,7 +2,6 @@
 #include <vector>
 
 #include "shoal/core/error.h"
-#include "shoal/core/even_parts.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/planned_job.h"
 #include "shoal/plan/program_check.h"
@@ -12,15 +11,9 @@ namespace {
 
 // Returns one data-parallel rank for each number of sequences.
 std::vector<int> kinds_of_samples(const config::RunConfig& config, const Mesh& mesh) {
-  std::map<uint64_t, int> places;
-  const int64_t ranks = mesh.size(kDataAxes);
-  for (int64_t place = 0; place < ranks; ++place) {
-    const auto bound = [&](int64_t index) {
-      return even_part_begin(static_cast<uint64_t>(config.train.batch),
-                             static_cast<uint64_t>(index), static_cast<uint64_t>(ranks));
-    };
-    places.try_emplace(bound(place + 1) - bound(place), static_cast<int>(place));
-  }
+  std::map<int64_t, int> places;
+  for (int place = 0; place < mesh.size(kDataAxes); ++place)
+    places.try_emplace(sequences_of(config, mesh, place), place);
   std::vector<int> kinds;
   kinds.reserve(places.size());
   for (const auto& [rows, place] : places) kinds.push_back(place);
