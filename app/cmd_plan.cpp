@@ -12,7 +12,7 @@
 #include "shoal/picture/step_lanes.h"
 #include "shoal/plan/composition.h"
 #include "shoal/plan/counts.h"
-#include "shoal/plan/gpu_allowance.h"
+#include "shoal/plan/device_allowance.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/program.h"
 #include "shoal/plan/program_check.h"
@@ -185,7 +185,7 @@ void print_overview(const PlanWords& words) {
       picture::facts_of(config, plan::mesh_of(config.parallel, words.ranks), cluster,
                         words.page ? recorder.observer() : plan::StepObserver());
   const auto& [plan, program, memory] = facts.fullest;
-  const plan::GpuAllowance& gpu = facts.fullest_stage().beside;
+  const plan::DeviceAllowance& taken = facts.fullest_stage().beside;
   Report report;
   report.section("layout")
       .add("mesh", plan.mesh.describe())
@@ -201,12 +201,12 @@ void print_overview(const PlanWords& words) {
   add_bytes(tensors, "whole_gradients_bytes", memory.whole_gradients);
   add_bytes(tensors, "activations_bytes", memory.activations);
   add_bytes(tensors, "peak_bytes", memory.peak());
-  Report::Section& beside = report.section("gpu");
-  add_bytes(beside, "context_bytes", gpu.context);
+  Report::Section& beside = report.section("device");
+  add_bytes(beside, "context_bytes", taken.context);
   beside.add("communicators", plan::num_communicators(plan));
-  add_bytes(beside, "communicators_bytes", gpu.communicators);
-  add_bytes(beside, "allocator_bytes", gpu.allocator);
-  add_bytes(beside, "total_bytes", memory.peak() + gpu.total());
+  add_bytes(beside, "communicators_bytes", taken.communicators);
+  add_bytes(beside, "allocator_bytes", taken.allocator);
+  add_bytes(beside, "total_bytes", memory.peak() + taken.total());
   if (facts.time) add_step(report, facts);
   if (words.page) {
     const size_t bytes = write_page(*words.page, facts, recorder);

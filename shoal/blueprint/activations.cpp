@@ -49,8 +49,12 @@ BlockTensors tensors_of(const ModelConfig& model,
     found.qk_norms = queries_and_keys + tokens * (heads + kv_heads) * bytes.wide;
   found.attended = tokens * heads * (head * bytes.compute + bytes.wide);
   if (model.dropout > 0) {
-    // Softmax, mask, and what it left.
-    found.attended += tokens * heads * model.context * (2 * bytes.compute + 1);
+    // Without a fused kernel: keys and values of all heads, softmax, its mask and what that left, and
+    // the mask of hidden scores. Several heads are copied, so what they were cut from is not kept.
+    found.qkv = 3 * tokens * heads * head * bytes.compute;
+    if (heads > 1) found.placed = 0;
+    found.attended = tokens * heads * head * bytes.compute +
+                     tokens * model.context * (heads * (2 * bytes.compute + 1) + 1);
     found.dropped = 2 * own * model.width;
   }
   found.up_features = hidden * (gated ? 2 : 1);
@@ -79,8 +83,9 @@ UnitActivations block(const ModelConfig& model,
   } else if (!again) {
     found.inside += 2 * (t.rows + t.statistics) + t.hidden;
   }
-  // Forward ends with the MLP's output beside the sum.
-  found.forward = t.rows + t.gathered + (again ? t.hidden : 0);
+  // Forward ends with the MLP's output beside the sum, and with what dropout left of it.
+  found.forward =
+      std::max(t.dropped > 0 ? 2 * t.rows : t.rows, t.gathered) + (again ? t.hidden : 0);
   // Backward takes the most at the activation, whose gradient is there on both sides; or, with many tensor-parallel
   // ranks, in front of the MLP, where its input is gathered and the gradient is added up.
   const int64_t at_activation = t.up + (gated ? t.hidden : 0) + (again ? 2 * t.hidden : 0);
@@ -92,19 +97,21 @@ UnitActivations block(const ModelConfig& model,
 }
 
 UnitActivations head(const ModelConfig& model, const PassShape& pass, const ElementBytes& bytes) {
-  constexpr int64_t kScoresAtOnce = 1 << 18;  // that are widened, of a thread
+  constexpr int64_t kScoresAtOnce = 1 << 18;  // that are copied to a wide type, of a thread
   const BlockTensors t = tensors_of(model, pass, bytes);
   const int64_t tokens = pass.sequences * model.context;
   const int64_t classes = share_of(*model.vocab_size, pass.tensor_place).count;
   const int64_t all_rows = tokens * model.width * bytes.compute;
   const bool narrow = bytes.compute < bytes.wide;
+  const bool split = pass.tensor_place.ranks > 1;
   UnitActivations found;
   found.inside = t.rows + t.statistics;  // the gradient of the input is there already
-  found.forward = t.rows + all_rows + tokens * classes * bytes.compute;
-  if (narrow)
-    found.forward += std::min(tokens * classes, kScoresAtOnce) * bytes.wide +
-                     product_bytes(classes * model.width, bytes);
-  if (pass.tensor_place.ranks > 1) found.forward += all_rows;
+  found.forward = t.gathered + all_rows + tokens * classes * bytes.compute;
+  if (narrow || split) {
+    const int64_t at_once = std::clamp<int64_t>(kScoresAtOnce / classes, 1, tokens);
+    found.forward += at_once * classes * bytes.wide;
+  }
+  if (narrow) found.forward += product_bytes(classes * model.width, bytes);
   found.backward = t.rows;
   return found;
 }
@@ -134,11 +141,12 @@ UnitActivations activations_of(UnitKind kind,
   const int64_t tokens = pass.sequences * model.context;
   switch (kind) {
     case UnitKind::kEmbedding:
-      return {
-          .output = t.rows,
-          .inside = 2 * tokens * static_cast<int64_t>(sizeof(int64_t)) + t.dropped / 2,
-          .forward = 2 * t.rows,
-          .backward = bytes.compute < bytes.gradient ? t.rows / bytes.compute * bytes.gradient : 0};
+      return {.output = t.rows,
+              .inside = 2 * tokens * static_cast<int64_t>(sizeof(int64_t)) + t.dropped / 2,
+              .forward = 2 * t.rows,
+              .backward =
+                  t.gathered +
+                  (bytes.compute < bytes.gradient ? t.rows / bytes.compute * bytes.gradient : 0)};
     case UnitKind::kBlock:
       return block(model, pass, bytes, recompute == Recompute::kSelective);
     case UnitKind::kHead:

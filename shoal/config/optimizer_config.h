@@ -11,6 +11,9 @@
 namespace shoal::config {
 
 enum class OptimizerKind { kAdamw, kMuon, kSgd };
+
+// Iterations that orthogonalize a matrix, as published.
+inline constexpr int kMuonIterations = 5;
 enum class LrSchedule { kConstant, kLinear, kCosine, kWarmupStableDecay, kInverseSqrt };
 
 template <>

@@ -1,5 +1,6 @@
 #include "shoal/dry_run/dry_run.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
 
@@ -16,7 +17,7 @@ namespace {
 
 constexpr int64_t kSteps = 2;
 
-// A trace that also knows after which operation memory was highest.
+// A trace that also knows the memory of each operation.
 class Watch final : public parallel::OperationListener {
  public:
   Watch(StepTrace& trace, MetaMemory& memory) : trace_(trace), memory_(memory) {}
@@ -34,25 +35,23 @@ class Watch final : public parallel::OperationListener {
   void begin() {
     trace_.clear();
     memory_.take_peak();
-    peak_ = memory_.current();
+    peaks_.clear();
   }
 
   // Takes the peak since the last look; the last operation had it.
   void look() {
     const int64_t highest = memory_.take_peak();
-    if (highest <= peak_) return;
-    peak_ = highest;
-    operation_ = trace_.operations().empty() ? 0 : trace_.operations().size() - 1;
+    peaks_.resize(std::max<size_t>(trace_.operations().size(), 1));
+    peaks_.back() = std::max(peaks_.back(), highest);
   }
 
-  [[nodiscard]] int64_t peak() const { return peak_; }
-  [[nodiscard]] size_t operation() const { return operation_; }
+  // Returns the peak of each operation, with what was done until the next one began.
+  [[nodiscard]] const std::vector<int64_t>& peaks() const { return peaks_; }
 
  private:
   StepTrace& trace_;
   MetaMemory& memory_;
-  int64_t peak_ = 0;
-  size_t operation_ = 0;
+  std::vector<int64_t> peaks_;
 };
 
 // What a step that threw an error did otherwise than its program, or at least where it ended.
@@ -109,8 +108,13 @@ DryRun run_dry(const config::RunConfig& config,
   }
   found.operations = trace.operations().size();
   found.traffic = traffic_of(trace);
-  found.peak = watch.peak() - before;
-  found.peak_operation = watch.operation();
+  found.timeline = watch.peaks();
+  for (int64_t& peak : found.timeline) peak -= before;
+  const auto highest = std::max_element(found.timeline.begin(), found.timeline.end());
+  if (highest != found.timeline.end()) {
+    found.peak = *highest;
+    found.peak_operation = static_cast<size_t>(highest - found.timeline.begin());
+  }
   found.seconds = seconds_since(began);
   return found;
 }

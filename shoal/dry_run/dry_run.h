@@ -30,6 +30,7 @@ struct DryRun {
   int64_t state = 0;                           // bytes between steps
   int64_t peak = 0;                            // bytes, with the state
   size_t peak_operation = 0;
+  std::vector<int64_t> timeline = {};  // peak of each operation, with the state
   plan::Memory planned = {};
   double seconds = 0;
 

@@ -5,6 +5,8 @@
 
 #include <ATen/ATen.h>
 
+#include "shoal/config/optimizer_config.h"
+
 namespace shoal::optim {
 
 // The quintic iteration of the published method, which rises steeply from 0 and need not converge
@@ -13,11 +15,10 @@ at::Tensor nearly_orthogonal(const at::Tensor& matrix) {
   constexpr double kA = 3.4445;
   constexpr double kB = -4.7750;
   constexpr double kC = 2.0315;
-  constexpr int kSteps = 5;
   const bool tall = matrix.size(0) > matrix.size(1);
   at::Tensor x = tall ? matrix.t() : matrix;
   x = x / at::linalg_vector_norm(x).clamp_min(1e-7);  // as torch.optim.Muon does
-  for (int i = 0; i < kSteps; ++i) {
+  for (int i = 0; i < config::kMuonIterations; ++i) {
     const at::Tensor square = at::mm(x, x.t());
     const at::Tensor both = at::addmm(square, square, square, kB, kC);
     x = at::addmm(x, both, x, kA);

@@ -34,7 +34,8 @@ void draw_tiles(Markup& markup, const PlanFacts& facts) {
          "tokens per second");
     tile(markup, format("{:.1f} %", 100 * facts.mfu()), "MFU");
   } else {
-    tile(markup, format_bytes(total), "on the fullest rank, with what a GPU holds beside tensors");
+    tile(markup, format_bytes(total),
+         "on the fullest rank, with what a device holds beside tensors");
     tile(markup, format_bytes(facts.fullest.memory.peak()), "of it tensors");
   }
   markup.close();

@@ -42,8 +42,9 @@ PlanFacts facts_of(const config::RunConfig& config,
   const plan::PlannedJob job(config, mesh);
   const std::vector<plan::StagePeak> peaks = plan::stage_peaks(job);
   PlanFacts facts{.fullest = plan::fullest_rank(job, peaks), .cluster = cluster};
+  const plan::DeviceKind kind = cluster ? plan::kind_of(cluster->device) : plan::DeviceKind::kGpu;
   for (const plan::StagePeak& peak : peaks)
-    facts.stages.push_back({peak, plan::gpu_allowance(facts.fullest.plan, peak.memory)});
+    facts.stages.push_back({peak, plan::device_allowance(kind, facts.fullest.plan, peak.memory)});
   if (cluster) facts.time = plan::step_time(job.stages(), *cluster, observe);
   return facts;
 }

@@ -14,8 +14,8 @@
 #include "shoal/config/cluster_config.h"
 #include "shoal/config/run_config.h"
 #include "shoal/picture/ink.h"
+#include "shoal/plan/device_allowance.h"
 #include "shoal/plan/fullest_rank.h"
-#include "shoal/plan/gpu_allowance.h"
 #include "shoal/plan/step_time.h"
 
 namespace shoal::picture {
@@ -34,7 +34,7 @@ MemoryParts parts_of(const plan::Memory& memory, int64_t beside);
 // The fullest rank of a pipeline stage.
 struct StageMemory {
   plan::StagePeak peak;
-  plan::GpuAllowance beside;
+  plan::DeviceAllowance beside;
 
   [[nodiscard]] int64_t total() const { return peak.memory.peak() + beside.total(); }
   [[nodiscard]] MemoryParts parts() const { return parts_of(peak.memory, beside.total()); }

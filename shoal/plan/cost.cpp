@@ -74,6 +74,23 @@ double Costs::of_product(const blueprint::Product& product, int64_t rows) const 
   return std::max(computing, of_bytes(bytes));
 }
 
+// A kernel without dropout.
+bool Costs::attention_is_fused() const {
+  return cluster_.device.flash_attention && plan_.config.model.dropout == 0;
+}
+
+// Masters are orthogonalized, in their precision. All ranks wait for the one with the largest.
+double Costs::of_matrix(const WholeMatrix& matrix) const {
+  const config::Precision precision =
+      plan_.bytes.gradient == 8 ? config::Precision::kFp64 : config::Precision::kFp32;
+  const config::DeviceSpec& device = cluster_.device;
+  const double share = device.measured(precision).products_share.value_or(device.products_share);
+  const auto shorter = static_cast<double>(std::min(matrix.rows, matrix.columns));
+  const auto longer = static_cast<double>(std::max(matrix.rows, matrix.columns));
+  const double operations = 2 * shorter * shorter * (2 * longer + shorter);
+  return config::kMuonIterations * operations / (device.peak(precision) * share);
+}
+
 double Costs::of_attention(const Operation& operation) const {
   const config::ModelConfig& model = plan_.config.model;
   const config::DeviceSpec& device = cluster_.device;
@@ -82,7 +99,7 @@ double Costs::of_attention(const Operation& operation) const {
   const double of_sequence = blueprint::attention_operations(model, model.context) *
                              static_cast<double>(model.context) / plan_.tensor_place.ranks;
   // A flash kernel leaves out the masked half, and computes the weights again in backward.
-  const double times = device.flash_attention ? (backward ? 2.5 : 1) / 2 : (backward ? 2 : 1);
+  const double times = attention_is_fused() ? (backward ? 2.5 : 1) / 2 : (backward ? 2 : 1);
   double rate = peak_ * device.attention_share;
   if (!measured_.attention.empty()) {
     const double of_head = of_sequence * plan_.tensor_place.ranks / model.heads;
@@ -122,7 +139,7 @@ ComputeSeconds Costs::of_unit(const Operation& operation) const {
   double attention_bytes = 0;
   if (unit.kind == config::UnitKind::kBlock) {
     seconds.attention = of_attention(operation);
-    if (!cluster_.device.flash_attention) {  // logits, weights and their mask are written and read
+    if (!attention_is_fused()) {  // logits, weights and their mask are written and read
       const double weights = static_cast<double>(rows) * static_cast<double>(model.context) *
                              model.heads / plan_.tensor_place.ranks;
       attention_bytes = weights * static_cast<double>(plan_.bytes.compute) * (backward ? 6 : 4);
@@ -149,6 +166,8 @@ ComputeSeconds Costs::compute(const Operation& operation) const {
     case OpKind::kUpdate:
       return {.memory = of_bytes(static_cast<double>(group_at(plan_, operation).shard *
                                                      update_bytes_per_parameter(plan_.config)))};
+    case OpKind::kExchangeMatrices:
+      return {.products = of_matrix(plan_.matrices[static_cast<size_t>(operation.index)].front())};
     case OpKind::kAwaitReduce:
       return {.memory = operation.adds ? of_bytes(3 * shard_bytes(group_at(plan_, operation))) : 0};
     case OpKind::kNorm: {

@@ -76,7 +76,9 @@ class Costs {
   [[nodiscard]] double of_product(const blueprint::Product& product, int64_t rows) const;
   [[nodiscard]] double of_attention(const Operation& operation) const;
   [[nodiscard]] double of_functions(const Operation& operation, double attention_bytes) const;
+  [[nodiscard]] double of_matrix(const WholeMatrix& matrix) const;
   [[nodiscard]] double of_bytes(double bytes) const;
+  [[nodiscard]] bool attention_is_fused() const;
 
   config::ClusterConfig cluster_;
   const RankPlan& plan_;

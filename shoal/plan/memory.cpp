@@ -43,7 +43,8 @@ class Walk {
     const int64_t sent = rules_.transferred(plan_, operation.micro_batch);
     switch (operation.kind) {
       case OpKind::kGather:
-        return tide_.weights(is_kept(operation) ? 0 : whole_weights(operation));
+        return tide_.weights(
+            group_at(plan_, operation).policy.keep_weights ? 0 : whole_weights(operation));
       case OpKind::kRelease:
         return tide_.weights(-whole_weights(operation));
       case OpKind::kReceive:
@@ -63,6 +64,8 @@ class Walk {
       case OpKind::kExchangeTied:
         return tide_.for_a_moment(tied_elements(plan_, unit_of(plan_, operation)) *
                                   plan_.bytes.gradient);
+      case OpKind::kExchangeMatrices:
+        return tide_.for_a_moment(plan_.matrix_bytes(operation.index));
       case OpKind::kReduce:
         return gradients(arriving(operation));
       case OpKind::kAwaitReduce:
@@ -99,16 +102,13 @@ class Walk {
     if (operation.index == 0 && !stage.range.embedding) tide_.activations(-received);
   }
 
-  [[nodiscard]] bool is_kept(const Operation& operation) const {
-    return group_at(plan_, operation).policy.keep_weights;
-  }
   [[nodiscard]] int64_t whole_weights(const Operation& operation) const {
     return group_at(plan_, operation).whole * plan_.bytes.compute;
   }
   // One rank alone writes gradients where the optimizer reads them.
   [[nodiscard]] int64_t whole_gradients(const Operation& operation) const {
-    const bool divided = plan_.ranks(plan_.shards) > 1;
-    return divided ? group_at(plan_, operation).whole * plan_.bytes.gradient : 0;
+    const GroupPlan& group = group_at(plan_, operation);
+    return plan_.divides(group) ? group.whole * plan_.bytes.gradient : 0;
   }
   // A shard that is accumulated to earlier micro-batches.
   [[nodiscard]] int64_t arriving(const Operation& operation) const {

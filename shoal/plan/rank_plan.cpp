@@ -95,6 +95,11 @@ std::vector<blueprint::FlatPiece> pieces_within(const StagePlan& stage,
   return blueprint::pieces_within(units, begin, end);
 }
 
+int64_t RankPlan::matrix_bytes(int round) const {
+  const int own = mesh.position(rank, matrix_axes(config.parallel));
+  return working_elements(matrices[static_cast<size_t>(round)], own) * bytes.gradient;
+}
+
 int64_t RankPlan::activation_bytes(int micro_batch) const {
   const int64_t tokens = rows[static_cast<size_t>(micro_batch)] * config.model.context;
   return blueprint::largest_share(tokens, tensor_place.ranks) * config.model.width * bytes.compute;

@@ -68,6 +68,8 @@ struct RankPlan {
   }
   // Returns the bytes of activations that go from stage to stage: this rank's rows.
   [[nodiscard]] int64_t activation_bytes(int micro_batch) const;
+  // Returns the bytes that this rank holds beside its state in a round of whole matrices.
+  [[nodiscard]] int64_t matrix_bytes(int round) const;
 };
 
 // Returns the stage that a tensor-parallel rank has, divided into so many shards. All

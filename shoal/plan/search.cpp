@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "shoal/plan/composition.h"
-#include "shoal/plan/gpu_allowance.h"
+#include "shoal/plan/device_allowance.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/layout_bounds.h"
 #include "shoal/plan/memory.h"
@@ -19,8 +19,8 @@ int64_t device_bytes(const std::vector<PlannedRank>& stages, const config::Clust
   int64_t most = 0;
   for (const auto& [plan, program] : stages) {
     const Memory memory = memory_of(plan, program);
-    const int64_t beside = cluster.device.queued ? gpu_allowance(plan, memory).total() : 0;
-    most = std::max(most, memory.peak() + beside);
+    const DeviceAllowance beside = device_allowance(kind_of(cluster.device), plan, memory);
+    most = std::max(most, memory.peak() + beside.total());
   }
   return most;
 }

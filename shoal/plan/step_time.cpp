@@ -148,6 +148,7 @@ class StepRun {
       case OpKind::kCountTargets:
       case OpKind::kExchangeMatrices:
         communicate(stage, operation, Spent::kOther);
+        compute(stage, operation);
         return true;
       case OpKind::kSumLoss:
       case OpKind::kNorm:

@@ -110,4 +110,18 @@ std::vector<MatrixRound> matrix_rounds(const RunConfig& config, const Mesh& mesh
   return rounds;
 }
 
+// The matrix is there in parts and whole, and so are its last two iterates, beside two square ones.
+int64_t working_elements(const MatrixRound& round, int rank) {
+  int64_t elements = 0;
+  for (const WholeMatrix& matrix : round) {
+    for (const MatrixPart& part : matrix.parts) elements += part.rank == rank ? part.count : 0;
+  }
+  if (static_cast<size_t>(rank) < round.size()) {
+    const WholeMatrix& own = round[static_cast<size_t>(rank)];
+    const int64_t shorter = std::min(own.rows, own.columns);
+    elements += 4 * own.rows * own.columns + 2 * shorter * shorter;
+  }
+  return elements;
+}
+
 }  // namespace shoal::plan

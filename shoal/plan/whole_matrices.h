@@ -59,4 +59,8 @@ using MatrixRound = std::vector<WholeMatrix>;
 // checked for the mesh, and model.vocab_size is set.
 std::vector<MatrixRound> matrix_rounds(const config::RunConfig& config, const Mesh& mesh, int rank);
 
+// Returns the elements that a rank, numbered along matrix_axes(), holds beside its state while a round
+// is on: the momentum of its parts, and its matrix with what orthogonalizing it needs.
+int64_t working_elements(const MatrixRound& round, int rank);
+
 }  // namespace shoal::plan

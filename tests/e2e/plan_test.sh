@@ -41,12 +41,12 @@ expect_exit 0 "$shoal" plan $config $vocabulary --ranks 4 --set parallel.pp=2 --
 /usr/bin/python3 - "$scratch/out" <<'PYTHON' || fail 'the memory of a layout does not add up'
 import json, sys
 found = json.load(open(sys.argv[1]))
-memory, gpu = found["memory"], found["gpu"]
+memory, device = found["memory"], found["device"]
 assert found["layout"]["mesh"].endswith("= 4 ranks"), found
 assert memory["peak_bytes"] == sum(memory.values()) - memory["peak_bytes"], memory
-assert gpu["communicators"] == 3 and gpu["communicators_bytes"] == (544 + 544 + 688) * 10**6, gpu
-assert gpu["total_bytes"] == memory["peak_bytes"] + gpu["context_bytes"] + gpu["communicators_bytes"] + gpu["allocator_bytes"], found
-assert 0.09 < gpu["allocator_bytes"] / memory["peak_bytes"] < 0.1, found
+assert device["communicators"] == 3 and device["communicators_bytes"] == (544 + 544 + 688) * 10**6, device
+assert device["total_bytes"] == memory["peak_bytes"] + device["context_bytes"] + device["communicators_bytes"] + device["allocator_bytes"], found
+assert 0.09 < device["allocator_bytes"] / memory["peak_bytes"] < 0.1, found
 PYTHON
 # shellcheck disable=SC2086
 expect_exit 0 "$shoal" plan $config $vocabulary

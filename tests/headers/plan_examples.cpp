@@ -10,9 +10,9 @@
 #include "shoal/plan/composition.h"
 #include "shoal/plan/cost.h"
 #include "shoal/plan/counts.h"
+#include "shoal/plan/device_allowance.h"
 #include "shoal/plan/distinct_groups.h"
 #include "shoal/plan/fullest_rank.h"
-#include "shoal/plan/gpu_allowance.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/layout_bounds.h"
 #include "shoal/plan/memory.h"
@@ -153,10 +153,10 @@ void roles_of_ranks(const config::RunConfig& config) {
   roles[0].plan.rank, roles[0].ranks;
 }
 
-// shoal/plan/gpu_allowance.h
-void gpu_allowance_beside(const RankPlan& plan) {
+// shoal/plan/device_allowance.h
+void device_allowance_beside(const RankPlan& plan) {
   const Memory memory = memory_of(plan, training_program(plan));
-  const GpuAllowance beside = gpu_allowance(plan, memory);
+  const DeviceAllowance beside = device_allowance(DeviceKind::kGpu, plan, memory);
   memory.peak() + beside.total();
 }
 

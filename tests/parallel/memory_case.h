@@ -65,12 +65,10 @@ inline Measured measured(const config::RunConfig& config, comm::World& world) {
   return found;
 }
 
-// Runs ranks of one job that count their memory, each with a table to write; prints the tables of
-// `shown`.
-inline void run_ranks_with_tables(
-    int ranks,
-    const std::vector<int>& shown,
-    const std::function<void(comm::World& world, std::ostream& table)>& body) {
+// Runs ranks of one job that count their memory, each with a table to write. Returns the tables, in
+// the order of ranks.
+inline std::vector<std::string> tables_of_ranks(
+    int ranks, const std::function<void(comm::World& world, std::ostream& table)>& body) {
   constexpr const char* kFigures = "SHOAL_TEST_FIGURES";
   const TempDir figures;
   run_ranks(ranks,
@@ -82,8 +80,10 @@ inline void run_ranks_with_tables(
               world->leave();
             },
             {.environment = {{kFigures, figures.path().string()}}});
-  for (const int rank : shown)
-    std::printf("%s", read_file(figures / std::to_string(rank), 1 << 20).c_str());
+  std::vector<std::string> tables;
+  for (int rank = 0; rank < ranks; ++rank)
+    tables.push_back(read_file(figures / std::to_string(rank), 1 << 20));
+  return tables;
 }
 
 // Runs each of `layouts` on all ranks of one job. The state must be what was counted, plus a few
@@ -94,7 +94,7 @@ inline void compare_memory(int ranks,
                            const Sets& model,
                            const std::vector<Sets>& layouts,
                            bool large) {
-  run_ranks_with_tables(ranks, {0, ranks - 1}, [&](comm::World& world, std::ostream& table) {
+  const auto tables = tables_of_ranks(ranks, [&](comm::World& world, std::ostream& table) {
     for (const Sets& layout : layouts) {
       std::string name;
       for (const std::string& set : layout) name += set.substr(set.find('.') + 1) + ' ';
@@ -118,6 +118,7 @@ inline void compare_memory(int ranks,
       }
     }
   });
+  std::printf("%s%s", tables.front().c_str(), tables.back().c_str());
 }
 
 }  // namespace shoal::tests

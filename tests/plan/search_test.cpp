@@ -9,7 +9,7 @@
 #include "shoal/config/load.h"
 #include "shoal/core/quantities.h"
 #include "shoal/plan/composition.h"
-#include "shoal/plan/gpu_allowance.h"
+#include "shoal/plan/device_allowance.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/layout_bounds.h"
 #include "shoal/plan/memory.h"
@@ -118,7 +118,8 @@ TEST(Search, FindsWhatTimingAllLayoutsFinds) {
       bool fits = true;
       for (const auto& [plan, program] : stages) {
         const Memory memory = memory_of(plan, program);
-        fits &= memory.peak() + gpu_allowance(plan, memory).total() <= 4'000'000'000;
+        fits &= memory.peak() + device_allowance(kind_of(cluster.device), plan, memory).total() <=
+                4'000'000'000;
       }
       if (fits) shortest = std::min(shortest, step_time(stages, cluster).seconds);
     }

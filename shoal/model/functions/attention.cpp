@@ -168,14 +168,18 @@ at::Tensor plain_attention(const at::Tensor& q,
                            const Documents& documents,
                            const ScoreDropout& left_out) {
   const int64_t shared = q.size(1) / k.size(1);
+  const auto of_all_heads = [shared](const at::Tensor& each) {
+    return shared == 1 ? each : each.repeat_interleave(shared, 1);
+  };
   const double scale = 1 / std::sqrt(static_cast<double>(q.size(3)));
-  const at::Tensor scores = at::matmul(q, k.repeat_interleave(shared, 1).transpose(2, 3)) * scale;
   at::Tensor weights =
-      scores.masked_fill(hidden_scores(q, documents), -std::numeric_limits<double>::infinity())
+      at::matmul(q, of_all_heads(k).transpose(2, 3))
+          .mul_(scale)
+          .masked_fill(hidden_scores(q, documents), -std::numeric_limits<double>::infinity())
           .softmax(-1);
   if (left_out.rate > 0)
     weights = keep(weights, kept_scores(weights, left_out), 1 / (1 - left_out.rate));
-  return at::matmul(weights, v.repeat_interleave(shared, 1));
+  return at::matmul(weights, of_all_heads(v));
 }
 
 }  // namespace shoal::model

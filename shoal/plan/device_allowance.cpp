@@ -1,4 +1,4 @@
-#include "shoal/plan/gpu_allowance.h"
+#include "shoal/plan/device_allowance.h"
 
 #include <vector>
 
@@ -19,6 +19,12 @@ constexpr int64_t kLarger = 688 * kMega;
 // is 1.052 (SimuMax v1.2, docs/b200).
 constexpr double kReserved = 1.093;
 
+// A process on a CPU: what `shoal train` has resident with a model of no size, on one rank, two or
+// four (docs/evidence.md), rounded up.
+constexpr int64_t kProcess = 200 * kMega;
+// The most that a peak was ever beyond its plan on the layouts of memory_grid_test.
+constexpr double kCounted = 1.05;
+
 // A rank alone needs no communicator.
 std::vector<AxisSet> axes_of_communicators(const RankPlan& plan) {
   std::vector<AxisSet> axes = distinct_groups(plan.mesh, group_axes(plan.config));
@@ -28,11 +34,18 @@ std::vector<AxisSet> axes_of_communicators(const RankPlan& plan) {
 
 }  // namespace
 
-GpuAllowance gpu_allowance(const RankPlan& plan, const Memory& memory) {
-  GpuAllowance allowance{.context = kContext};
+DeviceKind kind_of(const config::DeviceSpec& device) {
+  return device.queued ? DeviceKind::kGpu : DeviceKind::kCpu;
+}
+
+DeviceAllowance device_allowance(DeviceKind kind, const RankPlan& plan, const Memory& memory) {
+  const auto more = [&](double of_one) {
+    return static_cast<int64_t>((of_one - 1) * static_cast<double>(memory.peak()));
+  };
+  if (kind == DeviceKind::kCpu) return {.context = kProcess, .allocator = more(kCounted)};
+  DeviceAllowance allowance{.context = kContext, .allocator = more(kReserved)};
   for (const AxisSet axes : axes_of_communicators(plan))
     allowance.communicators += plan.ranks(axes) == 2 ? kPair : kLarger;
-  allowance.allocator = static_cast<int64_t>((kReserved - 1) * static_cast<double>(memory.peak()));
   return allowance;
 }
 
