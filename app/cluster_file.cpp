@@ -48,4 +48,13 @@ double rounded(double value) {
                      : std::round(value / std::pow(10, -digits)) * std::pow(10, -digits);
 }
 
+config::Curve curve_of(const std::vector<bench::RatePoint>& points) {
+  config::Curve curve;
+  for (const bench::RatePoint& point : bench::merged(points)) {
+    curve.sizes.push_back(rounded(point.size));
+    curve.rates.push_back(rounded(point.rate));
+  }
+  return curve;
+}
+
 }  // namespace shoal::app

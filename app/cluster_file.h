@@ -6,7 +6,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "shoal/bench/fits.h"
 #include "shoal/config/cluster_config.h"
 
 namespace shoal::app {
@@ -23,5 +25,8 @@ void save_measured(const config::ClusterConfig& cluster,
 
 // Returns the number with four digits: more are noise.
 double rounded(double value);
+
+// Returns the points as a curve of a cluster file.
+config::Curve curve_of(const std::vector<bench::RatePoint>& points);
 
 }  // namespace shoal::app

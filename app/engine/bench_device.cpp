@@ -44,15 +44,6 @@ constexpr std::array<AttentionShape, 10> kAttentions = {{{8, 4, 64, 16},
                                                          {2, 4, 512, 64},
                                                          {1, 4, 1024, 64}}};
 
-config::Curve curve_of(const std::vector<RatePoint>& points) {
-  config::Curve curve;
-  for (const RatePoint& point : bench::merged(points)) {
-    curve.sizes.push_back(rounded(point.size));
-    curve.rates.push_back(rounded(point.rate));
-  }
-  return curve;
-}
-
 const char* name_of(Precision precision) { return precision == Precision::kFp32 ? "fp32" : "bf16"; }
 
 config::MeasuredSpec& measured_of(config::DeviceSpec& device, Precision precision) {

@@ -172,6 +172,10 @@ void measure(comm::World& world, LinkGroup& link, const std::vector<int64_t>& si
   link.link->latency_us = rounded(fit.latency * 1e6);
   link.link->gb_per_s = rounded(fit.bandwidth / 1e9);
   link.link->device_share = rounded(taken);
+  std::vector<bench::RatePoint> rates;
+  for (const bench::LinkTime& one : times)
+    rates.push_back({1e-6 * one.bytes / one.steps, 1e-9 * one.bytes / one.seconds});
+  link.link->rates = curve_of(rates);
   std::cout << format(
       "{0} links: mean error of the fit {1:.1f} %\n"
       "comm.{0}.latency_us {2:.4g}\ncomm.{0}.gb_per_s {3:.4g}\ncomm.{0}.device_share {4:.3f}\n\n",

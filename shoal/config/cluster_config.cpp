@@ -70,6 +70,12 @@ const MeasuredSpec& DeviceSpec::measured(Precision precision) const {
   return nothing;
 }
 
+double LinkSpec::step_seconds(double bytes, double times) const {
+  const double least = latency_us * 1e-6;
+  if (rates.empty()) return least + bytes / (gb_per_s * 1e9 * times);
+  return std::max(least, bytes / (rates.at(std::max(bytes, 1.0) * 1e-6) * 1e9 * times));
+}
+
 double DeviceSpec::peak(Precision precision) const {
   switch (precision) {
     case Precision::kBf16:
@@ -98,6 +104,8 @@ ClusterConfig load_cluster(const std::filesystem::path& file) {
   check_curve(device.fp32.functions, "device.fp32.functions", found.problems);
   check_curve(device.bf16.attention, "device.bf16.attention", found.problems);
   check_curve(device.bf16.functions, "device.bf16.functions", found.problems);
+  check_curve(cluster.node.rates, "node.rates", found.problems);
+  check_curve(cluster.network.rates, "network.rates", found.problems);
   if (!found.problems.empty())
     throw UsageError(report(file.string() + " cannot be used", found.problems));
   return cluster;

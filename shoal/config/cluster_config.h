@@ -122,6 +122,11 @@ struct LinkSpec {
   double gb_per_s = 25;
   double latency_us = 10;
   double device_share = 0;
+  Curve rates;
+
+  // Returns the seconds of one step of a collective, in which a device sends so many bytes, on a link
+  // that is `times` as fast.
+  [[nodiscard]] double step_seconds(double bytes, double times = 1) const;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -132,6 +137,10 @@ struct LinkSpec {
     visit("device_share", self.device_share,
           "share of the device that communication takes from what is computed beside it",
           between(0.0, 1.0));
+    visit("rates", self.rates,
+          "10^9 bytes per second of a step, by the 10^6 bytes that a device sends in it, as "
+          "measured; "
+          "without it gb_per_s and latency_us count");
   }
 };
 

@@ -33,14 +33,12 @@ CallSeconds call_seconds(
   const bool transfer = exchange == Exchange::kSend || exchange == Exchange::kReceive;
   // Rings between nodes run over the links of all their members on a node.
   const double beside = transfer || nodes == 1 ? 1 : std::max(1.0, 1.0 * ranks / nodes);
-  const double bandwidth = std::min(link.gb_per_s * beside, cluster.node.gb_per_s) * 1e9;
-  const double rounds = exchange == Exchange::kAllReduce ? 2 : 1;
+  const double times = std::min(beside, cluster.node.gb_per_s / link.gb_per_s);
   // Short messages go through trees.
-  const double steps = std::min<double>(ranks - 1, 2 * std::ceil(std::log2(ranks)));
-  const double seconds =
-      transfer
-          ? link.latency_us * 1e-6 + bytes / bandwidth
-          : rounds * (steps * link.latency_us * 1e-6 + bytes * (ranks - 1) / ranks / bandwidth);
+  const double steps = transfer ? 1 : std::min<double>(ranks - 1, 2 * std::ceil(std::log2(ranks)));
+  const double of_step = transfer ? bytes : bytes * (ranks - 1) / ranks / steps;
+  const double rounds = exchange == Exchange::kAllReduce ? 2 : 1;
+  const double seconds = rounds * steps * link.step_seconds(of_step, times);
   return {.seconds = seconds, .link = nodes == 1 ? Link::kNode : Link::kNetwork};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "shoal/plan/composition.h"
 #include "shoal/plan/device_allowance.h"
@@ -28,6 +29,12 @@ int64_t device_bytes(const std::vector<PlannedRank>& stages, const config::Clust
 bool same_distribution(const Choice& a, const Choice& b) {
   return a.tp == b.tp && a.pp == b.pp && a.dp_shard == b.dp_shard &&
          a.dp_replicate == b.dp_replicate && a.sharding == b.sharding;
+}
+
+Merits merits_of(const FoundLayout& found) {
+  return {.seconds = found.time.seconds,
+          .model_ranks = found.choice.tp * found.choice.pp,
+          .bytes = found.bytes};
 }
 
 struct Bounded {
@@ -99,9 +106,7 @@ class Search {
     });
     if (like_it == best.end()) {
       best.push_back(std::move(found));
-    } else if (preferred(
-                   {{like_it->time.seconds, like_it->bytes}, {found.time.seconds, found.bytes}},
-                   limits_.tie) == 1) {
+    } else if (preferred({merits_of(*like_it), merits_of(found)}, limits_.tie) == 1) {
       *like_it = std::move(found);
     }
     std::sort(best.begin(), best.end(), [](const FoundLayout& a, const FoundLayout& b) {
@@ -119,13 +124,16 @@ class Search {
 
 }  // namespace
 
-size_t preferred(const std::vector<Measured>& layouts, double tie) {
+size_t preferred(const std::vector<Merits>& layouts, double tie) {
   double shortest = std::numeric_limits<double>::infinity();
-  for (const Measured& layout : layouts) shortest = std::min(shortest, layout.seconds);
+  for (const Merits& layout : layouts) shortest = std::min(shortest, layout.seconds);
   std::optional<size_t> chosen;
   for (size_t i = 0; i < layouts.size(); ++i) {
-    const bool as_fast = layouts[i].seconds <= shortest * (1 + tie);
-    if (as_fast && (!chosen || layouts[i].bytes < layouts[*chosen].bytes)) chosen = i;
+    if (layouts[i].seconds > shortest * (1 + tie)) continue;
+    const auto rank = [&](size_t at) {
+      return std::pair(layouts[at].model_ranks, layouts[at].bytes);
+    };
+    if (!chosen || rank(i) < rank(*chosen)) chosen = i;
   }
   return *chosen;
 }
@@ -136,11 +144,11 @@ SearchResult search(const config::RunConfig& config,
                     const SearchLimits& limits) {
   SearchResult result = Search(config, cluster, ranks, limits).run();
   if (result.best.size() > limits.layouts) result.best.resize(limits.layouts);
-  std::vector<Measured> measured;
-  for (const FoundLayout& found : result.best)
-    measured.push_back({found.time.seconds, found.bytes});
-  if (!measured.empty()) {
-    const auto chosen = result.best.begin() + static_cast<int64_t>(preferred(measured, limits.tie));
+  std::vector<Merits> merits;
+  merits.reserve(result.best.size());
+  for (const FoundLayout& found : result.best) merits.push_back(merits_of(found));
+  if (!merits.empty()) {
+    const auto chosen = result.best.begin() + static_cast<int64_t>(preferred(merits, limits.tie));
     std::rotate(result.best.begin(), chosen, chosen + 1);
   }
   return result;

@@ -34,8 +34,7 @@ struct SearchResult {
 
 struct SearchLimits {
   size_t layouts = 3;  // that are returned
-  // Times this close are the same: the one with less memory is better. Less than the planner's own
-  // error.
+  // Times this close are the same, being less than the planner's own error: see preferred().
   double tie = 0.02;
 };
 
@@ -44,13 +43,16 @@ SearchResult search(const config::RunConfig& config,
                     int ranks,
                     const SearchLimits& limits = {});
 
-struct Measured {
+// What a layout is preferred by.
+struct Merits {
   double seconds = 0;
+  int model_ranks = 1;  // that hold one copy of the model between them: tp x pp
   int64_t bytes = 0;
 };
 
 // Returns the index of the one to prefer: of those whose time is within `tie` of the shortest, the one
-// with the least memory. There is at least one.
-size_t preferred(const std::vector<Measured>& layouts, double tie);
+// that cuts the model into the fewest parts, because links and bubbles then matter least; of
+// these the one with the least memory. There is at least one.
+size_t preferred(const std::vector<Merits>& layouts, double tie);
 
 }  // namespace shoal::plan

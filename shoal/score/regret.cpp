@@ -20,10 +20,12 @@ int64_t bytes_of(const PublishedRow& row) {
 
 Pick pick_of(const std::vector<const PublishedRow*>& layouts,
              const config::ClusterConfig& cluster) {
-  std::vector<plan::Measured> predicted;
+  std::vector<plan::Merits> predicted;
   predicted.reserve(layouts.size());
   for (const PublishedRow* row : layouts)
-    predicted.push_back({.seconds = step_seconds(*row, cluster), .bytes = bytes_of(*row)});
+    predicted.push_back({.seconds = step_seconds(*row, cluster),
+                         .model_ranks = row->config.parallel.tp * row->config.parallel.pp,
+                         .bytes = bytes_of(*row)});
   Pick pick{.layouts = layouts};
   pick.chosen = layouts[plan::preferred(predicted, plan::SearchLimits().tie)];
   pick.fastest = *std::min_element(

@@ -131,8 +131,12 @@ TEST(Search, FindsWhatTimingAllLayoutsFinds) {
   }
 }
 
-TEST(Search, PrefersLessMemoryToAnEqualTime) {
-  const std::vector<Measured> layouts = {{1.0, 70}, {1.015, 40}, {1.03, 10}};
+TEST(Search, PrefersFewerPartsAndThenLessMemoryToAnEqualTime) {
+  const std::vector<Merits> parts = {{1.0, 16, 20}, {1.01, 8, 40}, {1.015, 8, 30}, {1.2, 1, 10}};
+  EXPECT_EQ(preferred(parts, 0), 0U);
+  EXPECT_EQ(preferred(parts, 0.01), 1U);
+  EXPECT_EQ(preferred(parts, 0.02), 2U);
+  const std::vector<Merits> layouts = {{1.0, 8, 70}, {1.015, 8, 40}, {1.03, 8, 10}};
   EXPECT_EQ(preferred(layouts, 0), 0U);
   EXPECT_EQ(preferred(layouts, 0.02), 1U);
   EXPECT_EQ(preferred(layouts, 0.05), 2U);

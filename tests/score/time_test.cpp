@@ -40,16 +40,27 @@ TEST(PublishedTime, OfTheChosenLayoutIsNearThatOfTheFastest) {
   const config::ClusterConfig cluster = fitted_on_one_node();
   const std::vector<Pick> picks = picks_of(several_nodes(), cluster);
   ASSERT_EQ(picks.size(), 4U);
-  int near = 0;
   for (const Pick& pick : picks) {
     std::printf("%zu layouts on %d GPUs: %s is chosen, %.1f %% slower than %s\n",
                 pick.layouts.size(), pick.chosen->ranks, pick.chosen->id.c_str(), 100 * pick.regret,
                 pick.fastest->id.c_str());
-    near += pick.regret <= 0.05 ? 1 : 0;
+    EXPECT_LE(pick.regret, 0.05);
   }
-  // The aim is all four. Of the model with 18.4 billion parameters a layout is chosen that is 14 %
-  // slower: the fastest and three others are predicted within 2 % of each other.
-  EXPECT_EQ(near, 3);
+}
+
+// Rates of a table of kernels, which was measured apart from the runs, on 25 runs of eight B200.
+TEST(PublishedTime, FromMeasuredKernelsIsNearerThanThatOfSimuMax) {
+  const config::ClusterConfig cluster =
+      config::load_cluster(tests::source_dir() / "clusters" / "simumax_b200.yaml");
+  const PublishedRows read = read_published(tests::source_dir() / "published" / "smxB.csv");
+  const Score score =
+      score_of({.name = "smxB",
+                .holds = from("smxB", Metric::kStepTime),
+                .predict = [&](const PublishedRow& row) { return step_seconds(row, cluster); }},
+               read.rows);
+  ASSERT_EQ(score.rows.size(), 25U);
+  std::printf("25 runs on eight B200: %.2f %% mean error (SimuMax 4.68 %%)\n", 100 * score.mean());
+  EXPECT_LT(score.mean(), 0.0468);
 }
 
 }  // namespace
