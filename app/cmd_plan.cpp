@@ -279,7 +279,9 @@ void add_validate(Arguments& command, ValidateWords& words) {
   validate.option("directory", words.directory, "tables of measurements; `published` without this",
                   {.shown = "DIRECTORY"});
   validate.option("--cluster", words.clusters,
-                  "compare step times of this device as well, such as clusters/a100_80g.yaml",
+                  "compare step times of this device only, such as clusters/a100_80g.yaml; without "
+                  "this, of those "
+                  "that machines.csv names",
                   {.shown = "FILE"});
   validate.option("--fitted", words.fitted, "rows that a cluster was fitted on: they are no test",
                   {.shown = "SOURCE"});

@@ -8,6 +8,8 @@
 #include "shoal/core/format.h"
 #include "shoal/core/quantities.h"
 #include "shoal/score/groups.h"
+#include "shoal/score/leave_one_out.h"
+#include "shoal/score/machines.h"
 #include "shoal/score/regret.h"
 
 #include "app/report.h"
@@ -17,31 +19,81 @@ namespace {
 
 using score::Compared;
 using score::Group;
+using score::Machine;
 using score::PublishedRow;
 using score::PublishedRows;
 using score::Score;
+
+// The source with so few rows that each is predicted with what the others reached, and the one with many
+// layouts of a model.
+constexpr const char* kLeftOut = "kor22";
+constexpr const char* kManyLayouts = "vtm";
+
+// A layout that the planner chooses among measured ones.
+struct Chosen {
+  std::string device;
+  size_t layouts = 0;
+  int layers = 0;
+  int64_t width = 0;
+  int ranks = 0;
+  std::string chosen;
+  std::string fastest;
+  double regret = 0;
+};
 
 struct Scored {
   Group group;
   Score score;
 };
 
+std::vector<Machine> machines_of(const ValidateWords& words) {
+  if (words.clusters.empty()) return score::read_machines(words.directory);
+  std::vector<Machine> machines;
+  for (const std::string& file : words.clusters)
+    for (Machine& machine : score::machines_of(config::load_cluster(file), words.fitted))
+      machines.push_back(std::move(machine));
+  return machines;
+}
+
 std::vector<Scored> scores_of(const ValidateWords& words,
-                              const std::vector<config::ClusterConfig>& clusters,
+                              const std::vector<Machine>& machines,
                               const std::vector<PublishedRow>& rows) {
-  std::vector<Group> groups = score::memory_groups();
-  for (const config::ClusterConfig& cluster : clusters)
-    for (Group& group : score::time_groups(cluster)) {
-      for (const std::string& source : words.fitted)
-        if (group.name.starts_with(source + " ")) group.evidence = score::Evidence::kFit;
-      groups.push_back(std::move(group));
-    }
   std::vector<Scored> scores;
-  for (Group& group : groups) {
-    Score score = score_of(group, rows);
+  const auto add = [&](Group group, Score score) {
     if (!score.rows.empty()) scores.push_back({std::move(group), std::move(score)});
+  };
+  for (const Group& group : score::memory_groups()) add(group, score_of(group, rows));
+  for (const Machine& machine : machines) {
+    Group group = score::time_group(machine);
+    add(group, score_of(group, rows));
+    if (machine.source != kLeftOut || !words.clusters.empty()) continue;
+    group.name += ", others fit";
+    add(group, score::score_leaving_one_out(machine, rows));
   }
   return scores;
+}
+
+// Models of which many layouts were measured: what the planner's choice among them costs.
+std::vector<Chosen> choices_of(const std::vector<Machine>& machines,
+                               const std::vector<PublishedRow>& rows) {
+  std::vector<Chosen> choices;
+  for (const Machine& machine : machines) {
+    if (machine.source != kManyLayouts) continue;
+    std::vector<PublishedRow> measured;
+    for (const PublishedRow& row : rows)
+      if (row.source() == machine.source && score::was_measured_on(row, machine.cluster))
+        measured.push_back(row);
+    for (const score::Pick& pick : score::picks_of(measured, machine.cluster))
+      choices.push_back({.device = machine.cluster.device.name,
+                         .layouts = pick.layouts.size(),
+                         .layers = pick.chosen->config.model.layers,
+                         .width = pick.chosen->config.model.width,
+                         .ranks = pick.chosen->ranks,
+                         .chosen = pick.chosen->id,
+                         .fastest = pick.fastest->id,
+                         .regret = pick.regret});
+  }
+  return choices;
 }
 
 std::string error_shown(double share) { return format("{:+.2f} %", 100 * share); }
@@ -74,7 +126,7 @@ Reasons reasons_of(const std::vector<Scored>& scores, const PublishedRows& publi
     if (compared.contains(&row)) continue;
     ++reasons[is_memory(row.metric)
                   ? format("{}: no rules for the memory of {}", row.source(), row.setup.engine)
-                  : format("{}: step times of {}, which no --cluster describes", row.source(),
+                  : format("{}: step times of {}, which no cluster file describes", row.source(),
                            row.setup.gpu)];
   }
   return reasons;
@@ -86,26 +138,18 @@ int total_of(const Reasons& reasons) {
   return total;
 }
 
-// Models of which many layouts were measured: what the planner's choice among them costs.
-void print_picks(const std::vector<config::ClusterConfig>& clusters,
-                 const std::vector<PublishedRow>& rows) {
-  for (const config::ClusterConfig& cluster : clusters) {
-    std::vector<PublishedRow> measured;
-    for (const PublishedRow& row : rows)
-      if (row.source() == "vtm" && score::was_measured_on(row, cluster)) measured.push_back(row);
-    for (const score::Pick& pick : score::picks_of(measured, cluster))
-      std::cout << format(
-          "{}: of {} layouts of {} layers {} wide on {} devices {} is chosen, {:.1f} % slower than "
-          "the fastest, {}\n",
-          cluster.device.name, pick.layouts.size(), pick.chosen->config.model.layers,
-          pick.chosen->config.model.width, pick.chosen->ranks, pick.chosen->id, 100 * pick.regret,
-          pick.fastest->id);
-  }
+void print_choices(const std::vector<Chosen>& choices) {
+  for (const Chosen& one : choices)
+    std::cout << format(
+        "{}: of {} layouts of {} layers {} wide on {} devices {} is chosen, {:.1f} % slower than "
+        "the fastest, {}\n",
+        one.device, one.layouts, one.layers, one.width, one.ranks, one.chosen, 100 * one.regret,
+        one.fastest);
 }
 
 void print_table(const ValidateWords& words,
-                 const std::vector<config::ClusterConfig>& clusters,
                  const std::vector<Scored>& scores,
+                 const std::vector<Chosen>& choices,
                  const PublishedRows& published) {
   constexpr const char* kLine = "{:<34} {:>5} {:>10} {:>10}  {:<12} {:<8} {}\n";
   std::cout << format(kLine, "group", "rows", "mean", "worst", "of", "rows are", "to beat");
@@ -120,7 +164,7 @@ void print_table(const ValidateWords& words,
     if (words.rows) print_rows(scored);
   }
   const Reasons reasons = reasons_of(scores, published);
-  print_picks(clusters, published.rows);
+  print_choices(choices);
   std::cout << format("\n{} rows of {} are not compared:\n", total_of(reasons),
                       published.uncovered.size() + published.rows.size());
   for (const auto& [reason, count] : reasons) std::cout << format("  {:>4}  {}\n", count, reason);
@@ -128,6 +172,7 @@ void print_table(const ValidateWords& words,
 
 Report json_report(const ValidateWords& words,
                    const std::vector<Scored>& scores,
+                   const std::vector<Chosen>& choices,
                    const PublishedRows& published) {
   Report report;
   Report::Section& groups = report.section("groups");
@@ -146,12 +191,19 @@ Report json_report(const ValidateWords& words,
     groups.add(scored.group.name, facts);
     if (!words.rows) continue;
     for (const Compared& compared : scored.score.rows)
-      rows.add(compared.row->id,
+      rows.add(format("{}: {}", scored.group.name, compared.row->id),
                Report::Named{{"group", scored.group.name},
                              {"metric", std::string(score::metric_name(compared.row->metric))},
                              {"measured", compared.row->value},
                              {"predicted", compared.predicted}});
   }
+  Report::Section& chosen = report.section("choices");
+  for (const Chosen& one : choices)
+    chosen.add(format("{} x {} on {} {}", one.layers, one.width, one.ranks, one.device),
+               Report::Named{{"layouts", static_cast<int64_t>(one.layouts)},
+                             {"chosen", one.chosen},
+                             {"fastest", one.fastest},
+                             {"slower", one.regret}});
   Report::Section& others = report.section("not_compared");
   for (const auto& [reason, count] : reasons_of(scores, published)) others.add(reason, count);
   return report;
@@ -161,14 +213,13 @@ Report json_report(const ValidateWords& words,
 
 void print_validation(const ValidateWords& words) {
   const PublishedRows published = score::read_all_published(words.directory);
-  std::vector<config::ClusterConfig> clusters;
-  clusters.reserve(words.clusters.size());
-  for (const std::string& file : words.clusters) clusters.push_back(config::load_cluster(file));
-  const std::vector<Scored> scores = scores_of(words, clusters, published.rows);
+  const std::vector<Machine> machines = machines_of(words);
+  const std::vector<Scored> scores = scores_of(words, machines, published.rows);
+  const std::vector<Chosen> choices = choices_of(machines, published.rows);
   if (words.json) {
-    std::cout << json_report(words, scores, published).json();
+    std::cout << json_report(words, scores, choices, published).json();
   } else {
-    print_table(words, clusters, scores, published);
+    print_table(words, scores, choices, published);
   }
 }
 

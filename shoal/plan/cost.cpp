@@ -1,7 +1,7 @@
 #include "shoal/plan/cost.h"
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
 
 #include "shoal/blueprint/launches.h"
 #include "shoal/plan/counts.h"
@@ -35,7 +35,8 @@ CallSeconds call_seconds(
   const double beside = transfer || nodes == 1 ? 1 : std::max(1.0, 1.0 * ranks / nodes);
   const double times = std::min(beside, cluster.node.gb_per_s / link.gb_per_s);
   // Short messages go through trees.
-  const double steps = transfer ? 1 : std::min<double>(ranks - 1, 2 * std::ceil(std::log2(ranks)));
+  const int of_tree = 2 * static_cast<int>(std::bit_width(static_cast<unsigned>(ranks - 1)));
+  const double steps = transfer ? 1 : std::min(ranks - 1, of_tree);
   const double of_step = transfer ? bytes : bytes * (ranks - 1) / ranks / steps;
   const double rounds = exchange == Exchange::kAllReduce ? 2 : 1;
   const double seconds = rounds * steps * link.step_seconds(of_step, times);

@@ -1,7 +1,8 @@
 #include "shoal/score/groups.h"
 
 #include <algorithm>
-#include <string>
+#include <array>
+#include <optional>
 
 #include "shoal/core/error.h"
 #include "shoal/plan/layout.h"
@@ -58,19 +59,48 @@ double llmc_bytes(const PublishedRow& row) {
   }
 }
 
+// A source of step times, and the error of the tool that is to be beaten on the same rows. Calculon's is
+// without the ninth of kor22, the only one with data-parallel ranks.
+struct Known {
+  const char* source;
+  std::optional<double> to_beat = std::nullopt;
+  const char* held_by = "";
+};
+
+constexpr std::array<Known, 11> kTimed = {{{"kor22", 0.0365, "Calculon"},
+                                           {"vtm", 0.1473, "vTrain"},
+                                           {"vts", 0.0837, "vTrain"},
+                                           {"meg21"},
+                                           {"msc"},
+                                           {"llmc"},
+                                           {"mci"},
+                                           {"tt24"},
+                                           {"zb"},
+                                           {"tt25"},
+                                           {"smxB", 0.0468, "SimuMax"}}};
+
 }  // namespace
 
 bool was_measured_on(const PublishedRow& row, const config::ClusterConfig& cluster) {
   return first_word(row.setup.gpu) == first_word(cluster.device.name);
 }
 
-double step_seconds(const PublishedRow& row, config::ClusterConfig cluster) {
-  cluster.device.flash_attention = row.setup.flash_attention;
-  cluster.devices_per_node = row.setup.gpus_per_node;
-  return plan::step_time(
-             plan::PlannedJob(row.config, plan::mesh_of(row.config.parallel, row.ranks)).stages(),
-             cluster)
-      .seconds;
+std::vector<double> step_seconds(const PublishedRow& row,
+                                 const std::vector<config::ClusterConfig>& clusters) {
+  const std::vector<plan::PlannedRank> stages =
+      plan::PlannedJob(row.config, plan::mesh_of(row.config.parallel, row.ranks)).stages();
+  std::vector<double> seconds;
+  seconds.reserve(clusters.size());
+  for (config::ClusterConfig cluster : clusters) {
+    cluster.device.flash_attention = row.setup.flash_attention;
+    cluster.devices_per_node = row.setup.gpus_per_node;
+    seconds.push_back(plan::step_time(stages, cluster).seconds);
+  }
+  return seconds;
+}
+
+double step_seconds(const PublishedRow& row, const config::ClusterConfig& cluster) {
+  return step_seconds(row, std::vector{cluster}).front();
 }
 
 std::vector<Group> memory_groups() {
@@ -125,33 +155,28 @@ std::vector<Group> memory_groups() {
        .evidence = Evidence::kSeen}};
 }
 
-std::vector<Group> time_groups(const config::ClusterConfig& cluster) {
-  struct Known {
-    const char* source;
-    std::optional<double> to_beat;
-    const char* held_by;
-  };
-  // The figures are the tools' own errors on the same rows; Calculon's is without the ninth of kor22, the
-  // only one with data-parallel ranks.
-  const Known all[] = {
-      {"kor22", 0.0365, "Calculon"}, {"vtm", 0.1473, "vTrain"},  {"vts", 0.0837, "vTrain"},
-      {"meg21", std::nullopt, ""},   {"msc", std::nullopt, ""},  {"llmc", std::nullopt, ""},
-      {"mci", std::nullopt, ""},     {"tt24", std::nullopt, ""}, {"zb", std::nullopt, ""},
-      {"tt25", std::nullopt, ""},    {"smxB", 0.0468, "SimuMax"}};
-  const std::string device = first_word(cluster.device.name);
-  std::vector<Group> groups;
-  for (const Known& known : all) {
-    groups.push_back(
-        {.name = std::string(known.source) + " on " + device,
-         .holds =
-             [of = from(known.source, Metric::kStepTime), cluster](const PublishedRow& row) {
-               return of(row) && was_measured_on(row, cluster) && row.id != "kor22-027";
-             },
-         .predict = [cluster](const PublishedRow& row) { return step_seconds(row, cluster); },
-         .to_beat = known.to_beat,
-         .held_by = known.held_by});
+std::vector<std::string> timed_sources() {
+  std::vector<std::string> sources;
+  sources.reserve(kTimed.size());
+  for (const Known& known : kTimed) sources.emplace_back(known.source);
+  return sources;
+}
+
+Group time_group(const Machine& machine) {
+  const auto [source, cluster, evidence] = machine;
+  Group group{.name = source + " on " + first_word(cluster.device.name),
+              .holds =
+                  [of = from(source, Metric::kStepTime), cluster](const PublishedRow& row) {
+                    return of(row) && was_measured_on(row, cluster) && row.id != "kor22-027";
+                  },
+              .predict = [cluster](const PublishedRow& row) { return step_seconds(row, cluster); },
+              .evidence = evidence};
+  for (const Known& known : kTimed) {
+    if (known.source != source) continue;
+    group.to_beat = known.to_beat;
+    group.held_by = known.held_by;
   }
-  return groups;
+  return group;
 }
 
 }  // namespace shoal::score

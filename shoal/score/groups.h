@@ -2,9 +2,11 @@
 // which figure is to be beaten.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "shoal/config/cluster_config.h"
+#include "shoal/score/machines.h"
 #include "shoal/score/validation.h"
 
 namespace shoal::score {
@@ -16,10 +18,16 @@ std::vector<Group> memory_groups();
 // begin with the same word: "A100-80GB-SXM" and "A100".
 bool was_measured_on(const PublishedRow& row, const config::ClusterConfig& cluster);
 
-// Returns groups of step times that were measured on the cluster's device.
-std::vector<Group> time_groups(const config::ClusterConfig& cluster);
+// Returns the sources whose step times are compared.
+std::vector<std::string> timed_sources();
 
-// Returns the predicted time of a row's step: on the cluster, with the row's attention and nodes.
-double step_seconds(const PublishedRow& row, config::ClusterConfig cluster);
+// Returns the source's step times that were measured on the machine's device.
+Group time_group(const Machine& machine);
+
+// Returns the predicted time of a row's step: on the cluster, with the row's attention and nodes. The
+// second form predicts it on several clusters.
+double step_seconds(const PublishedRow& row, const config::ClusterConfig& cluster);
+std::vector<double> step_seconds(const PublishedRow& row,
+                                 const std::vector<config::ClusterConfig>& clusters);
 
 }  // namespace shoal::score

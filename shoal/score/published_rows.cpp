@@ -313,7 +313,8 @@ PublishedRows read_all_published(const std::filesystem::path& directory) {
   std::vector<std::filesystem::path> files;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(directory, ignored))
-    if (entry.path().extension() == ".csv") files.push_back(entry.path());
+    if (entry.path().extension() == ".csv" && entry.path().filename() != kMachinesFile)
+      files.push_back(entry.path());
   if (files.empty())
     throw UsageError(
         format("{}: no tables of published measurements (*.csv); name the directory "

@@ -89,6 +89,9 @@ struct PublishedRows {
 // Reads a table. Throws DataError that names file and line when a cell is not what its column holds.
 PublishedRows read_published(const std::filesystem::path& file);
 
+// The table of machines (machines.h), which stands beside those of rows.
+inline constexpr const char* kMachinesFile = "machines.csv";
+
 // Reads all tables of a directory, in the order of their names. Throws UsageError when there are none.
 PublishedRows read_all_published(const std::filesystem::path& directory);
 

@@ -97,13 +97,16 @@ expect_exit 0 "$shoal" plan --help
 expect_text "$scratch/out" 'shoal plan program'
 
 # Predictions beside published measurements; tests/score has the limits.
-expect_exit 0 "$shoal" plan validate --cluster clusters/a100_80g.yaml
+expect_exit 0 "$shoal" plan validate
 expect_text "$scratch/out" '^smxB, peak of the worst rank +15 +0\.[0-9]+ % .* seen +SimuMax: 0\.40 %$'
 expect_text "$scratch/out" '^kor22 on A100 +8 '
 expect_text "$scratch/out" '^ +20  smxB: a model of the kind: moe$'
-expect_exit 0 "$shoal" plan validate --rows
+expect_text "$scratch/out" '^kor22 on A100, others fit +8 .* test +Calculon: 3\.65 %$'
+expect_text "$scratch/out" '^vtm on A100 +109 .* seen +vTrain: 14\.73 %$'
+expect_text "$scratch/out" '^smxB on B200 +25 .* seen +SimuMax: 4\.68 %$'
+expect_exit 0 "$shoal" plan validate --cluster clusters/simumax_b200.yaml --rows
 expect_text "$scratch/out" '^  mci-001 +memory between steps +measured +19\.2444 GiB'
-expect_exit 0 "$shoal" plan validate --rows --json
+expect_exit 0 "$shoal" plan validate --cluster clusters/simumax_b200.yaml --rows --json
 /usr/bin/python3 - "$scratch/out" <<'PYTHON' || fail 'the table of errors is not that of its rows'
 import json, sys
 found = json.load(open(sys.argv[1]))

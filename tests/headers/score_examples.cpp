@@ -2,7 +2,10 @@
 
 #include "shoal/plan/program.h"
 #include "shoal/score/csv_table.h"
+#include "shoal/score/groups.h"
+#include "shoal/score/leave_one_out.h"
 #include "shoal/score/llmc_memory.h"
+#include "shoal/score/machines.h"
 #include "shoal/score/megatron_memory.h"
 #include "shoal/score/regret.h"
 #include "shoal/score/validation.h"
@@ -14,6 +17,17 @@ namespace {
 void csv_table() {
   const CsvTable table = read_csv("published/kor22.csv");
   table.cell(0, "layers"), table.place(0);
+}
+
+// shoal/score/leave_one_out.h
+void leave_one_out(const Machine& machine, const PublishedRows& published) {
+  const Score score = score_leaving_one_out(machine, published.rows);
+}
+
+// shoal/score/machines.h
+void machines(const PublishedRows& published) {
+  for (const Machine& machine : read_machines("published"))
+    score_of(time_group(machine), published.rows).mean();
 }
 
 // shoal/score/llmc_memory.h

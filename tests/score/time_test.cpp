@@ -1,35 +1,40 @@
 // Published step times: constants from one table, held against another.
 
 #include <cstdio>
+#include <fstream>
+#include <set>
 
 #include <gtest/gtest.h>
 
 #include "shoal/config/cluster_config.h"
+#include "shoal/core/error.h"
 #include "shoal/score/groups.h"
+#include "shoal/score/leave_one_out.h"
+#include "shoal/score/machines.h"
 #include "shoal/score/regret.h"
 
 #include "tests/support/source_dir.h"
+#include "tests/support/temp_dir.h"
 
 namespace shoal::score {
 namespace {
 
-config::ClusterConfig fitted_on_one_node() {
-  return config::load_cluster(tests::source_dir() / "clusters" / "vtrain_a100.yaml");
+config::ClusterConfig cluster_of(const char* name) {
+  return config::load_cluster(tests::source_dir() / "clusters" / name);
 }
 
-const std::vector<PublishedRow>& several_nodes() {
-  static const PublishedRows kRows = read_published(tests::source_dir() / "published" / "vtm.csv");
+const std::vector<PublishedRow>& all_rows() {
+  static const PublishedRows kRows = read_all_published(tests::source_dir() / "published");
   return kRows.rows;
+}
+
+Score score_on(const char* source, const char* cluster) {
+  return score_of(time_group({source, cluster_of(cluster)}), all_rows());
 }
 
 // Rates that were fitted on 1,440 runs of one node, on 109 runs of 64 to 512 GPUs.
 TEST(PublishedTime, OfSeveralNodesIsNearerThanThatOfVTrain) {
-  const config::ClusterConfig cluster = fitted_on_one_node();
-  const Score score =
-      score_of({.name = "vtm",
-                .holds = from("vtm", Metric::kStepTime),
-                .predict = [&](const PublishedRow& row) { return step_seconds(row, cluster); }},
-               several_nodes());
+  const Score score = score_on("vtm", "vtrain_a100.yaml");
   ASSERT_EQ(score.rows.size(), 109U);
   std::printf("109 runs on 64 to 512 GPUs: %.2f %% mean error (vTrain 14.73 %%)\n",
               100 * score.mean());
@@ -37,8 +42,9 @@ TEST(PublishedTime, OfSeveralNodesIsNearerThanThatOfVTrain) {
 }
 
 TEST(PublishedTime, OfTheChosenLayoutIsNearThatOfTheFastest) {
-  const config::ClusterConfig cluster = fitted_on_one_node();
-  const std::vector<Pick> picks = picks_of(several_nodes(), cluster);
+  const std::vector<PublishedRow> rows =
+      read_published(tests::source_dir() / "published" / "vtm.csv").rows;
+  const std::vector<Pick> picks = picks_of(rows, cluster_of("vtrain_a100.yaml"));
   ASSERT_EQ(picks.size(), 4U);
   for (const Pick& pick : picks) {
     std::printf("%zu layouts on %d GPUs: %s is chosen, %.1f %% slower than %s\n",
@@ -50,17 +56,42 @@ TEST(PublishedTime, OfTheChosenLayoutIsNearThatOfTheFastest) {
 
 // Rates of a table of kernels, which was measured apart from the runs, on 25 runs of eight B200.
 TEST(PublishedTime, FromMeasuredKernelsIsNearerThanThatOfSimuMax) {
-  const config::ClusterConfig cluster =
-      config::load_cluster(tests::source_dir() / "clusters" / "simumax_b200.yaml");
-  const PublishedRows read = read_published(tests::source_dir() / "published" / "smxB.csv");
-  const Score score =
-      score_of({.name = "smxB",
-                .holds = from("smxB", Metric::kStepTime),
-                .predict = [&](const PublishedRow& row) { return step_seconds(row, cluster); }},
-               read.rows);
+  const Score score = score_on("smxB", "simumax_b200.yaml");
   ASSERT_EQ(score.rows.size(), 25U);
   std::printf("25 runs on eight B200: %.2f %% mean error (SimuMax 4.68 %%)\n", 100 * score.mean());
   EXPECT_LT(score.mean(), 0.0468);
+}
+
+// What seven runs reached of the machine's peaks predicts the eighth.
+TEST(PublishedTime, OfEightRunsFromTheOthersIsNearerThanThatOfCalculon) {
+  const Score score = score_leaving_one_out({"kor22", cluster_of("a100_80g.yaml")}, all_rows());
+  ASSERT_EQ(score.rows.size(), 8U);
+  std::printf("8 runs, each from the others: %.2f %% mean error (Calculon 3.65 %%)\n",
+              100 * score.mean());
+  EXPECT_LT(score.mean(), 0.0365);
+}
+
+TEST(Machines, AreThoseOfAllSourcesWithStepTimes) {
+  std::set<std::string> named;
+  for (const Machine& machine : read_machines(tests::source_dir() / "published")) {
+    EXPECT_FALSE(score_of(time_group(machine), all_rows()).rows.empty()) << machine.source;
+    named.insert(machine.source);
+  }
+  const std::vector<std::string> timed = timed_sources();
+  EXPECT_EQ(named, std::set<std::string>(timed.begin(), timed.end()));
+}
+
+TEST(Machines, OfAWrongTableAreRefused) {
+  const tests::TempDir directory;
+  EXPECT_TRUE(read_machines(directory.path()).empty());
+  const std::string cluster = (tests::source_dir() / "clusters" / "h100.yaml").string();
+  const auto read = [&](const std::string& line) {
+    std::ofstream(directory / kMachinesFile) << "source,cluster,rows\n" << line << '\n';
+    return read_machines(directory.path());
+  };
+  EXPECT_EQ(read("tt24," + cluster + ",seen").front().evidence, Evidence::kSeen);
+  EXPECT_THROW(read("tt24," + cluster + ",guessed"), DataError);
+  EXPECT_THROW(read("tt24,nowhere.yaml,test"), UsageError);
 }
 
 }  // namespace
