@@ -163,16 +163,16 @@ std::vector<std::string> timed_sources() {
 }
 
 Group time_group(const Machine& machine) {
-  const auto [source, cluster, evidence] = machine;
-  Group group{.name = source + " on " + first_word(cluster.device.name),
+  const config::ClusterConfig& cluster = machine.cluster;
+  Group group{.name = machine.source + " on " + first_word(cluster.device.name),
               .holds =
-                  [of = from(source, Metric::kStepTime), cluster](const PublishedRow& row) {
+                  [of = from(machine.source, Metric::kStepTime), cluster](const PublishedRow& row) {
                     return of(row) && was_measured_on(row, cluster) && row.id != "kor22-027";
                   },
               .predict = [cluster](const PublishedRow& row) { return step_seconds(row, cluster); },
-              .evidence = evidence};
+              .evidence = machine.evidence};
   for (const Known& known : kTimed) {
-    if (known.source != source) continue;
+    if (known.source != machine.source) continue;
     group.to_beat = known.to_beat;
     group.held_by = known.held_by;
   }
