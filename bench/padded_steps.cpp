@@ -1,7 +1,7 @@
 // padded_steps -- a step of a layout whose computation takes the time that a cluster file says, so that more ranks than
 // cores can be timed: what is measured are the schedule, the links, and what overlaps.
 //
-//   shoal launch --ranks 4 -- build/release/padded_steps --cluster slow.yaml --set parallel.pp=2 --set train.micro_batch=1
+//   shoal launch --ranks 4 -- build/release/padded_steps --cluster slow.yaml --set model.vocab_size=509 --set parallel.pp=2
 //
 // The step is the real one, on a model so small that its own computation takes little of the padding: an operation
 // without calls is made as long as planned, one with calls waits before it computes. Rank 0 prints a line NAME VALUE.
@@ -22,6 +22,7 @@
 #include "shoal/config/load.h"
 #include "shoal/core/error.h"
 #include "shoal/core/quantities.h"
+#include "shoal/plan/composition.h"
 #include "shoal/plan/cost.h"
 #include "shoal/plan/layout.h"
 #include "shoal/verify/side.h"
@@ -76,6 +77,8 @@ int run(const std::vector<std::string>& words) {
   const cluster::Membership me = cluster::detect_membership(environment);
   const config::RunConfig config =
       config::load_or_throw({.sets = sets, .job = config::JobSize{me.world_size, me.local_size}});
+  plan::require_vocabulary(config);
+  plan::require_layout(config, me.world_size);
   const plan::RankPlan plan =
       plan::plan_of(config, plan::mesh_of(config.parallel, me.world_size), me.rank);
   Padding padding(config::load_cluster(cluster_file), plan);

@@ -50,9 +50,11 @@ BlockTensors tensors_of(const ModelConfig& model,
   found.attended = tokens * heads * (head * bytes.compute + bytes.wide);
   if (model.dropout > 0) {
     // Without a fused kernel: keys and values of all heads, softmax, its mask and what that left, and
-    // the mask of hidden scores. Several heads are copied, so what they were cut from is not kept.
+    // the mask of hidden scores. Copies do not keep what they were cut from: keys that heads share are
+    // copied, and heads of several sequences, to become a batch of matrices.
+    const bool copied = heads > kv_heads || (heads > 1 && pass.sequences > 1);
     found.qkv = 3 * tokens * heads * head * bytes.compute;
-    if (heads > 1) found.placed = 0;
+    if (copied) found.placed = 0;
     found.attended = tokens * heads * head * bytes.compute +
                      tokens * model.context * (heads * (2 * bytes.compute + 1) + 1);
     found.dropped = 2 * own * model.width;

@@ -76,6 +76,21 @@ double LinkSpec::step_seconds(double bytes, double times) const {
   return std::max(least, bytes / (rates.at(std::max(bytes, 1.0) * 1e-6) * 1e9 * times));
 }
 
+LinkSpec LinkSpec::faster(double times) const {
+  LinkSpec link = *this;
+  link.gb_per_s *= times;
+  for (double& rate : link.rates.rates) rate *= times;
+  return link;
+}
+
+LinkSpec LinkSpec::at_its_best() const {
+  LinkSpec link = *this;
+  if (rates.empty()) return link;
+  const double best = *std::max_element(rates.rates.begin(), rates.rates.end());
+  std::fill(link.rates.rates.begin(), link.rates.rates.end(), best);
+  return link;
+}
+
 double DeviceSpec::peak(Precision precision) const {
   switch (precision) {
     case Precision::kBf16:

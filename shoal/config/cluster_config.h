@@ -127,6 +127,10 @@ struct LinkSpec {
   // Returns the seconds of one step of a collective, in which a device sends so many bytes, on a link
   // that is `times` as fast.
   [[nodiscard]] double step_seconds(double bytes, double times = 1) const;
+  // Returns a link with so many times the bandwidth at all sizes.
+  [[nodiscard]] LinkSpec faster(double times) const;
+  // Returns a link that is as fast at all sizes as this one is at its best.
+  [[nodiscard]] LinkSpec at_its_best() const;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -139,8 +143,7 @@ struct LinkSpec {
           between(0.0, 1.0));
     visit("rates", self.rates,
           "10^9 bytes per second of a step, by the 10^6 bytes that a device sends in it, as "
-          "measured; "
-          "without it gb_per_s and latency_us count");
+          "measured: in place of gb_per_s, and latency_us is then the least time of a step");
   }
 };
 

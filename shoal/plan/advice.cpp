@@ -128,9 +128,9 @@ std::vector<WhatIf> what_would_change(const FoundLayout& found,
       changes.push_back({change, other.best.front().choice});
   };
   config::ClusterConfig other = cluster;
-  other.network.gb_per_s = cluster.network.gb_per_s / 4;
+  other.network = cluster.network.faster(0.25);
   ask("a network a quarter as fast", config, other);
-  other.network.gb_per_s = cluster.network.gb_per_s * 4;
+  other.network = cluster.network.faster(4);
   ask("a network four times as fast", config, other);
   other = cluster;
   other.device.memory_gb = cluster.device.memory_gb * 2;

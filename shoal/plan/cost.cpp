@@ -31,6 +31,7 @@ CallSeconds call_seconds(
     const config::ClusterConfig& cluster, Exchange exchange, double bytes, int ranks, int nodes) {
   const config::LinkSpec& link = nodes == 1 ? cluster.node : cluster.network;
   const bool transfer = exchange == Exchange::kSend || exchange == Exchange::kReceive;
+  if (ranks == 1 && !transfer) return {};
   // Rings between nodes run over the links of all their members on a node.
   const double beside = transfer || nodes == 1 ? 1 : std::max(1.0, 1.0 * ranks / nodes);
   const double times = std::min(beside, cluster.node.gb_per_s / link.gb_per_s);
@@ -78,16 +79,24 @@ bool Costs::attention_is_fused() const {
   return cluster_.device.flash_attention && plan_.config.model.dropout == 0;
 }
 
-// Masters are orthogonalized, in their precision. All ranks wait for the one with the largest.
-double Costs::of_matrix(const WholeMatrix& matrix) const {
-  const config::Precision precision =
-      plan_.bytes.gradient == 8 ? config::Precision::kFp64 : config::Precision::kFp32;
+// Masters are orthogonalized, in their precision, by three products in each iteration. All ranks wait for
+// the slowest.
+double Costs::of_round(const MatrixRound& round) const {
+  using config::Precision;
+  const Precision trained = plan_.config.train.precision;
+  const Precision precision =
+      trained == Precision::kFp64 || trained == Precision::kTf32 ? trained : Precision::kFp32;
   const config::DeviceSpec& device = cluster_.device;
-  const double share = device.measured(precision).products_share.value_or(device.products_share);
-  const auto shorter = static_cast<double>(std::min(matrix.rows, matrix.columns));
-  const auto longer = static_cast<double>(std::max(matrix.rows, matrix.columns));
-  const double operations = 2 * shorter * shorter * (2 * longer + shorter);
-  return config::kMuonIterations * operations / (device.peak(precision) * share);
+  const config::MeasuredSpec& measured = device.measured(precision);
+  const double half = 1e9 * measured.products_half_gflop.value_or(device.products_half_gflop);
+  double most = 0;
+  for (const WholeMatrix& matrix : round) {
+    const auto shorter = static_cast<double>(std::min(matrix.rows, matrix.columns));
+    const auto longer = static_cast<double>(std::max(matrix.rows, matrix.columns));
+    most = std::max(most, 2 * shorter * shorter * (2 * longer + shorter) + 3 * half);
+  }
+  return config::kMuonIterations * most /
+         (device.peak(precision) * measured.products_share.value_or(device.products_share));
 }
 
 double Costs::of_attention(const Operation& operation) const {
@@ -141,7 +150,9 @@ ComputeSeconds Costs::of_unit(const Operation& operation) const {
     if (!attention_is_fused()) {  // logits, weights and their mask are written and read
       const double weights = static_cast<double>(rows) * static_cast<double>(model.context) *
                              model.heads / plan_.tensor_place.ranks;
-      attention_bytes = weights * static_cast<double>(plan_.bytes.compute) * (backward ? 6 : 4);
+      // With dropout the weights are among what the unit leaves.
+      const int times = model.dropout > 0 ? 2 : (backward ? 6 : 4);
+      attention_bytes = weights * static_cast<double>(plan_.bytes.compute) * times;
     }
   }
   seconds.memory = of_functions(operation, attention_bytes);
@@ -166,7 +177,7 @@ ComputeSeconds Costs::compute(const Operation& operation) const {
       return {.memory = of_bytes(static_cast<double>(group_at(plan_, operation).shard *
                                                      update_bytes_per_parameter(plan_.config)))};
     case OpKind::kExchangeMatrices:
-      return {.products = of_matrix(plan_.matrices[static_cast<size_t>(operation.index)].front())};
+      return {.products = of_round(plan_.matrices[static_cast<size_t>(operation.index)])};
     case OpKind::kAwaitReduce:
       return {.memory = operation.adds ? of_bytes(3 * shard_bytes(group_at(plan_, operation))) : 0};
     case OpKind::kNorm: {

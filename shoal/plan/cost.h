@@ -8,7 +8,7 @@
 // as their bytes, whichever is longer. All else in a unit moves bytes: each tensor that a forward
 // pass leaves is written and read once, and in a backward pass it is read, and its gradient written
 // and read. Where a cluster file holds what was measured (config::MeasuredSpec), that goes before the
-// shares. Collectives are rings: latency for each step, and bytes by bandwidth.
+// shares. Collectives are rings: each step takes what config::LinkSpec says of its bytes.
 #pragma once
 
 #include <map>
@@ -76,7 +76,7 @@ class Costs {
   [[nodiscard]] double of_product(const blueprint::Product& product, int64_t rows) const;
   [[nodiscard]] double of_attention(const Operation& operation) const;
   [[nodiscard]] double of_functions(const Operation& operation, double attention_bytes) const;
-  [[nodiscard]] double of_matrix(const WholeMatrix& matrix) const;
+  [[nodiscard]] double of_round(const MatrixRound& round) const;
   [[nodiscard]] double of_bytes(double bytes) const;
   [[nodiscard]] bool attention_is_fused() const;
 

@@ -22,7 +22,7 @@ constexpr double kReserved = 1.093;
 // A process on a CPU: what `shoal train` has resident with a model of no size, on one rank, two or
 // four (docs/evidence.md), rounded up.
 constexpr int64_t kProcess = 200 * kMega;
-// The most that a peak was ever beyond its plan on the layouts of memory_grid_test.
+// More than a peak was ever beyond its plan on the layouts of memory_grid_test, which checks it.
 constexpr double kCounted = 1.05;
 
 // A rank alone needs no communicator.

@@ -60,7 +60,11 @@ bool keeps_weights(Sharding sharding) {
 }  // namespace
 
 LayoutBounds::LayoutBounds(config::RunConfig config, config::ClusterConfig cluster)
-    : config_(std::move(config)), cluster_(std::move(cluster)) {}
+    : config_(std::move(config)), cluster_(std::move(cluster)) {
+  // Calls of many sizes are counted as one.
+  cluster_.node = cluster_.node.at_its_best();
+  cluster_.network = cluster_.network.at_its_best();
+}
 
 // A model with one block, on tensor-parallel ranks alone, has all units that the whole one has.
 const LayoutBounds::ModelCost& LayoutBounds::cost_of(const Choice& choice) {
@@ -155,8 +159,9 @@ int64_t LayoutBounds::bytes_of(const Choice& choice,
                              (share.head ? cost.head.elements : 0);
     const auto of_others = [&](int64_t bytes) { return elements * bytes * (shards - 1) / shards; };
     const int64_t held = elements * state.total() / shards + (keeps ? of_others(state.weights) : 0);
-    // Whole until the last micro-batch.
-    const int64_t gradients = keeps && micro_batches > 1 ? of_others(state.gradients) : 0;
+    // Whole until the last micro-batch; of all chunks together, when they take several turns.
+    const bool whole = keeps && micro_batches > (choice.chunks == 1 ? 1 : choice.pp);
+    const int64_t gradients = whole ? of_others(state.gradients) : 0;
     // With more micro-batches a rank is as far ahead again after all its chunks have opened their
     // gradients.
     const int64_t ahead = chunks_under_way(choice, rank++);

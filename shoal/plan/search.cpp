@@ -56,7 +56,7 @@ class Search {
 
   SearchResult run() {
     for (const Bounded& bounded : by_bound()) {
-      if (bounded.least.seconds >= slowest_of_best()) break;
+      if (bounded.least.seconds >= slowest_of_interest()) break;
       look_at(bounded.choice);
     }
     return std::move(result_);
@@ -80,9 +80,12 @@ class Search {
     return found;
   }
 
-  [[nodiscard]] double slowest_of_best() const {
-    if (result_.best.size() < limits_.layouts) return std::numeric_limits<double>::infinity();
-    return result_.best[limits_.layouts - 1].time.seconds;
+  // Slower layouts are neither printed nor as good as the fastest.
+  [[nodiscard]] double slowest_of_interest() const {
+    const std::vector<FoundLayout>& best = result_.best;
+    if (best.size() < limits_.layouts) return std::numeric_limits<double>::infinity();
+    return std::max(best[limits_.layouts - 1].time.seconds,
+                    best.front().time.seconds * (1 + limits_.tie));
   }
 
   void look_at(const Choice& choice) {
@@ -143,7 +146,6 @@ SearchResult search(const config::RunConfig& config,
                     int ranks,
                     const SearchLimits& limits) {
   SearchResult result = Search(config, cluster, ranks, limits).run();
-  if (result.best.size() > limits.layouts) result.best.resize(limits.layouts);
   std::vector<Merits> merits;
   merits.reserve(result.best.size());
   for (const FoundLayout& found : result.best) merits.push_back(merits_of(found));
@@ -151,6 +153,7 @@ SearchResult search(const config::RunConfig& config,
     const auto chosen = result.best.begin() + static_cast<int64_t>(preferred(merits, limits.tie));
     std::rotate(result.best.begin(), chosen, chosen + 1);
   }
+  if (result.best.size() > limits.layouts) result.best.resize(limits.layouts);
   return result;
 }
 

@@ -21,7 +21,7 @@ namespace shoal::plan {
 struct FoundLayout {
   Choice choice;
   StepTime time;
-  int64_t bytes = 0;  // of the fullest rank, with what a GPU holds beside tensors
+  int64_t bytes = 0;  // of the fullest rank, with what a device holds beside tensors
 };
 
 struct SearchResult {

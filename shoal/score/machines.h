@@ -20,7 +20,8 @@ struct Machine {
 };
 
 // Reads the table of a directory: a source, a cluster file relative to the directory, and "fit", "seen"
-// or "test". Returns nothing when there is no such table. Throws DataError when it is wrong.
+// or "test". Returns nothing when there is no such table. Throws DataError when it is wrong,
+// and UsageError when a cluster file is.
 std::vector<Machine> read_machines(const std::filesystem::path& directory);
 
 // Returns a machine for every source with step times.

@@ -61,6 +61,11 @@ config::ClusterConfig random_cluster(Random& random) {
   cluster.device.launch_us = one_of<double>(random, {0, 5, 40});
   cluster.node = {.gb_per_s = one_of<double>(random, {3, 300}), .latency_us = 3};
   cluster.network = {.gb_per_s = one_of<double>(random, {0.1, 25}), .latency_us = 20};
+  // Measured rates may fall with the size.
+  if (one_of<int>(random, {0, 1}) == 1)
+    cluster.network.rates = {.sizes = {1e-3, 1, 30},
+                             .rates = {cluster.network.gb_per_s / 5, cluster.network.gb_per_s,
+                                       cluster.network.gb_per_s / 2}};
   return cluster;
 }
 

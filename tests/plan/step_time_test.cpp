@@ -181,6 +181,55 @@ TEST(Costs, OfCollectivesAreRings) {
   EXPECT_NEAR(costs.of(sum).seconds, 2 * costs.of(gather).seconds, 1e-9);
 }
 
+// A step takes what a message of its size took, and at least a latency.
+TEST(Costs, OfAMeasuredLinkFollowItsRates) {
+  const auto [config, mesh] = planned(4, {});
+  const RankPlan plan = plan_of(config, mesh, 0);
+  config::ClusterConfig cluster = ideal();
+  cluster.node = {
+      .gb_per_s = 100, .latency_us = 7, .rates = {.sizes = {1, 100}, .rates = {10, 40}}};
+  const Costs costs(cluster, plan);
+  const auto gather = [&](int64_t bytes) {
+    return costs.of({.exchange = Exchange::kAllGather, .axes = Axis::kDpShard, .bytes = bytes})
+        .seconds;
+  };
+  EXPECT_NEAR(gather(4'000'000), 3 * 1e6 / 10e9, 1e-12);
+  EXPECT_NEAR(gather(400'000'000), 3 * 100e6 / 40e9, 1e-12);
+  EXPECT_NEAR(gather(40'000'000), 3 * 10e6 / 20e9, 1e-12);  // a power law between the points
+  EXPECT_NEAR(gather(400), 3 * 7e-6, 1e-12);
+}
+
+// Five iterations of three products for each matrix of the blocks, on one rank of several.
+TEST(StepTime, OfMuonHasItsProducts) {
+  const auto seconds = [](const char* optimizer, int ranks) {
+    const auto [config, mesh] = planned(ranks, {format("optimizer.kind={}", optimizer)});
+    return timed(config, mesh, ideal()).seconds;
+  };
+  const auto product = [](double shorter, double longer) {
+    return 5 * 2 * shorter * shorter * (2 * longer + shorter) / 1e12;
+  };
+  const double of_block = product(510, 3 * 510) + product(510, 510) + 2 * product(510, 4 * 510);
+  EXPECT_NEAR(seconds("muon", 1) - seconds("adamw", 1), 12 * of_block, 1e-6);
+  EXPECT_NEAR(seconds("muon", 4) - seconds("adamw", 4), 12 * of_block / 4, 12 * of_block / 50);
+}
+
+// Without a kernel that leaves out the masked half, attention has twice the operations forward.
+TEST(Costs, OfAttentionWithDropoutAreThoseOfItsProducts) {
+  const auto attention = [](const char* dropout, bool flash) {
+    const auto [config, mesh] = planned(1, {format("model.dropout={}", dropout)});
+    const RankPlan plan = plan_of(config, mesh, 0);
+    config::ClusterConfig cluster = ideal();
+    cluster.device.flash_attention = flash;
+    const Costs costs(cluster, plan);
+    double seconds = 0;
+    for (const Operation& operation : training_program(plan))
+      seconds += costs.compute(operation).attention;
+    return seconds;
+  };
+  EXPECT_GT(attention("0.0", false), 1.5 * attention("0.0", true));
+  EXPECT_DOUBLE_EQ(attention("0.1", true), attention("0.0", false));
+}
+
 TEST(Costs, SmallProductsReachLessOfThePeak) {
   const auto [config, mesh] = planned(1, {});
   config::ClusterConfig cluster = ideal();
