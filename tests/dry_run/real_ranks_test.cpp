@@ -43,7 +43,7 @@ std::string name_of(const Layout& layout) {
 // model and what is there after it.
 int64_t real_peak(const config::RunConfig& config, comm::World& world) {
   using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
-  constexpr int64_t kSteps = 3;
+  constexpr int64_t kSteps = 8;
   CountingAllocator& memory = CountingAllocator::installed();
   const int64_t before = memory.current();
   int64_t lowest = std::numeric_limits<int64_t>::max();
