@@ -280,8 +280,7 @@ void add_validate(Arguments& command, ValidateWords& words) {
                   {.shown = "DIRECTORY"});
   validate.option("--cluster", words.clusters,
                   "compare step times of this device only, such as clusters/a100_80g.yaml; without "
-                  "this, of those "
-                  "that machines.csv names",
+                  "this, of those that machines.csv names",
                   {.shown = "FILE"});
   validate.option("--fitted", words.fitted, "rows that a cluster was fitted on: they are no test",
                   {.shown = "SOURCE"});

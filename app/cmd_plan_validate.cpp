@@ -29,16 +29,10 @@ using score::Score;
 constexpr const char* kLeftOut = "kor22";
 constexpr const char* kManyLayouts = "vtm";
 
-// A layout that the planner chooses among measured ones.
+// A layout that the planner chooses for a device among measured ones.
 struct Chosen {
   std::string device;
-  size_t layouts = 0;
-  int layers = 0;
-  int64_t width = 0;
-  int ranks = 0;
-  std::string chosen;
-  std::string fastest;
-  double regret = 0;
+  score::Pick pick;
 };
 
 struct Scored {
@@ -79,19 +73,8 @@ std::vector<Chosen> choices_of(const std::vector<Machine>& machines,
   std::vector<Chosen> choices;
   for (const Machine& machine : machines) {
     if (machine.source != kManyLayouts) continue;
-    std::vector<PublishedRow> measured;
-    for (const PublishedRow& row : rows)
-      if (row.source() == machine.source && score::was_measured_on(row, machine.cluster))
-        measured.push_back(row);
-    for (const score::Pick& pick : score::picks_of(measured, machine.cluster))
-      choices.push_back({.device = machine.cluster.device.name,
-                         .layouts = pick.layouts.size(),
-                         .layers = pick.chosen->config.model.layers,
-                         .width = pick.chosen->config.model.width,
-                         .ranks = pick.chosen->ranks,
-                         .chosen = pick.chosen->id,
-                         .fastest = pick.fastest->id,
-                         .regret = pick.regret});
+    for (score::Pick& pick : score::picks_of(machine, rows))
+      choices.push_back({machine.cluster.device.name, std::move(pick)});
   }
   return choices;
 }
@@ -139,12 +122,13 @@ int total_of(const Reasons& reasons) {
 }
 
 void print_choices(const std::vector<Chosen>& choices) {
-  for (const Chosen& one : choices)
+  for (const auto& [device, pick] : choices)
     std::cout << format(
         "{}: of {} layouts of {} layers {} wide on {} devices {} is chosen, {:.1f} % slower than "
         "the fastest, {}\n",
-        one.device, one.layouts, one.layers, one.width, one.ranks, one.chosen, 100 * one.regret,
-        one.fastest);
+        device, pick.layouts.size(), pick.chosen->config.model.layers,
+        pick.chosen->config.model.width, pick.chosen->ranks, pick.chosen->id, 100 * pick.regret,
+        pick.fastest->id);
 }
 
 void print_table(const ValidateWords& words,
@@ -198,12 +182,13 @@ Report json_report(const ValidateWords& words,
                              {"predicted", compared.predicted}});
   }
   Report::Section& chosen = report.section("choices");
-  for (const Chosen& one : choices)
-    chosen.add(format("{} x {} on {} {}", one.layers, one.width, one.ranks, one.device),
-               Report::Named{{"layouts", static_cast<int64_t>(one.layouts)},
-                             {"chosen", one.chosen},
-                             {"fastest", one.fastest},
-                             {"slower", one.regret}});
+  for (const auto& [device, pick] : choices)
+    chosen.add(format("{} x {} on {} {}", pick.chosen->config.model.layers,
+                      pick.chosen->config.model.width, pick.chosen->ranks, device),
+               Report::Named{{"layouts", static_cast<int64_t>(pick.layouts.size())},
+                             {"chosen", pick.chosen->id},
+                             {"fastest", pick.fastest->id},
+                             {"slower", pick.regret}});
   Report::Section& others = report.section("not_compared");
   for (const auto& [reason, count] : reasons_of(scores, published)) others.add(reason, count);
   return report;

@@ -36,17 +36,24 @@ CASES = {
 }
 
 
+def on_hosts(build, hosts, ranks, directory, *command):
+    """Runs a command on so many ranks of each host, and returns what host 0 printed."""
+    started = [subprocess.Popen(list(map(str, [HOSTS, "run", host + 1, build / "shoal", "launch", "--ranks", ranks, "--hosts", hosts,
+                                               "--host", host, "--address", "10.77.0.1", "--", *command])),
+                                cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+               for host in reversed(range(hosts))]
+    for host in started:
+        output, _ = host.communicate()
+        if host.returncode != 0:
+            sys.exit(output)
+    return output
+
+
 def train(options, case, sets, scratch):
     shutil.rmtree(scratch / "runs", ignore_errors=True)
     sets = COMMON | case["model"] | sets | {"data.sources": f"[{options.tokens}]", "train.steps": WARM_UP + options.steps}
     words = [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
-    hosts = [subprocess.Popen([HOSTS, "run", str(host + 1), options.build / "shoal", "launch", "--ranks", str(case["ranks"]), "--hosts", "2",
-                               "--host", str(host), "--address", "10.77.0.1", "--", "train", *words],
-                              cwd=scratch, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for host in (1, 0)]
-    for host in hosts:
-        output, _ = host.communicate()
-        if host.returncode != 0:
-            sys.exit(output)
+    on_hosts(options.build, 2, case["ranks"], scratch, "train", *words)
     with (scratch / "runs" / "bench" / "metrics.csv").open() as file:
         return statistics.fmean(float(row["dt"]) for row in list(csv.DictReader(file))[WARM_UP:])
 

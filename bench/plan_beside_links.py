@@ -18,9 +18,9 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from plan_beside_runs import ROOT, correlation  # noqa: E402
+from layouts_on_links import HOSTS, on_hosts  # noqa: E402
+from plan_beside_runs import ROOT, print_summary, words  # noqa: E402
 
-HOSTS = ROOT / "tests" / "testbed" / "hosts"
 MODEL = {"model.layers": 7, "model.width": 130, "model.heads": 5, "model.context": 11, "model.vocab_size": 509, "train.batch": 24,
          "train.precision": "fp32", "train.steps": 100, "optimizer.warmup": 1}
 # A device so slow that a block's forward pass takes some 10 ms.
@@ -41,21 +41,8 @@ def layouts(ranks):
     return common if ranks == 4 else [*common, {"tp": 2, "pp": 4, "micro_batch": 1}]
 
 
-def words(layout):
-    sets = MODEL | {("train." if key in ("micro_batch", "recompute") else "parallel.") + key: value for key, value in layout.items()}
-    return [word for key, value in sets.items() for word in ("--set", f"{key}={value}")]
-
-
-def on_hosts(options, ranks, *command):
-    hosts = ranks // 2
-    started = [subprocess.Popen(list(map(str, [HOSTS, "run", host + 1, options.build / "shoal", "launch", "--ranks", 2, "--hosts", hosts,
-                                               "--host", host, "--address", "10.77.0.1", "--", *command])),
-                                cwd=options.scratch, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-               for host in reversed(range(hosts))]
-    texts = [host.communicate()[0] for host in started]
-    if any(host.returncode for host in started):
-        sys.exit("\n".join(texts))
-    return texts[-1]
+def sets_of(layout):
+    return words(MODEL | {("train." if key in ("micro_batch", "recompute") else "parallel.") + key: value for key, value in layout.items()})
 
 
 def run_block(options, ranks, table):
@@ -66,15 +53,15 @@ def run_block(options, ranks, table):
         cluster = options.scratch / f"{ranks}.yaml"
         cluster.write_text(DEVICE)
         sizes = [word for size in ("4 KiB", "32 KiB", "256 KiB", "2 MiB") for word in ("--size", size)]
-        print(on_hosts(options, ranks, "bench", "comm", "--save", cluster, *sizes, "--set", "train.threads=1"), flush=True)
+        print(on_hosts(options.build, hosts, 2, options.scratch, "bench", "comm", "--save", cluster, *sizes, "--set", "train.threads=1"), flush=True)
         # What sleeps loses nothing to communication beside it.
         cluster.write_text(re.sub(r"device_share: .*", "device_share: 0", cluster.read_text()))
         for _ in range(options.rounds):
             for layout in layouts(ranks):
-                text = on_hosts(options, ranks, options.build / "padded_steps", "--cluster", cluster, "--steps", options.steps, *words(layout))
+                text = on_hosts(options.build, hosts, 2, options.scratch, options.build / "padded_steps", "--cluster", cluster, "--steps", options.steps, *sets_of(layout))
                 seconds = float(re.search(r"padded.seconds (\S+)", text)[1])
                 planned = subprocess.run(list(map(str, [options.build / "shoal", "plan", ROOT / "configs" / "debug_cpu.yaml", "--ranks", ranks,
-                                                        "--cluster", cluster, "--json", *words(layout)])), capture_output=True, text=True, check=True)
+                                                        "--cluster", cluster, "--json", *sets_of(layout)])), capture_output=True, text=True, check=True)
                 predicted = json.loads(planned.stdout)["step"]["seconds"]
                 name = f"{ranks}: " + " ".join(f"{key}={value}" for key, value in layout.items())
                 table.setdefault(name, []).append((seconds, predicted))
@@ -100,9 +87,7 @@ def main():
                 run_block(options, ranks, table)
     measured = [statistics.median(seconds for seconds, _ in rounds) for rounds in table.values()]
     predicted = [statistics.median(seconds for _, seconds in rounds) for rounds in table.values()]
-    errors = [abs(p / m - 1) for p, m in zip(predicted, measured)]
-    print(f"\nplan.links.layouts {len(errors)}\nplan.links.mean_error {statistics.fmean(errors):.4f}\nplan.links.largest_error {max(errors):.4f}\n"
-          f"plan.links.spearman {correlation(measured, predicted):.4f}")
+    print_summary("plan.links", measured, predicted)
     return 0
 
 

@@ -136,6 +136,12 @@ def correlation(a, b):
     return statistics.correlation(ranks_of_values(a), ranks_of_values(b))
 
 
+def print_summary(name, measured, predicted):
+    errors = [abs(p / m - 1) for p, m in zip(predicted, measured)]
+    print(f"\n{name}.layouts {len(errors)}\n{name}.mean_error {statistics.fmean(errors):.4f}\n{name}.largest_error {max(errors):.4f}\n"
+          f"{name}.spearman {correlation(measured, predicted):.4f}")
+
+
 def run_pass(options, name, table):
     ranks, layouts = BLOCKS[name]
     cluster = options.scratch / f"{name}.yaml"
@@ -179,9 +185,7 @@ def main():
         measured.append(min(row[0] for row in passes))
         predicted.append(min(row[1] for row in passes))
         print(f"{name:<110} {1e3 * measured[-1]:8.1f} ms, predicted {1e3 * predicted[-1]:8.1f}, {100 * (predicted[-1] / measured[-1] - 1):+6.1f} %")
-    errors = [abs(p / m - 1) for p, m in zip(predicted, measured)]
-    print(f"\nplan.layouts {len(errors)}\nplan.mean_error {statistics.fmean(errors):.4f}\nplan.largest_error {max(errors):.4f}\n"
-          f"plan.spearman {correlation(measured, predicted):.4f}")
+    print_summary("plan", measured, predicted)
     return 0
 
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cmath>
 #include <functional>
 #include <iostream>
 
@@ -14,6 +13,7 @@
 #include "shoal/comm/world.h"
 #include "shoal/core/error.h"
 #include "shoal/core/quantities.h"
+#include "shoal/plan/cost.h"
 
 #include "app/cluster_file.h"
 #include "app/engine/job.h"
@@ -54,8 +54,7 @@ LinkCase case_of(const std::string& exchange,
   const at::Tensor whole = at::ones({each * group.size()}, type);
   const at::Tensor part = at::ones({each}, type);
   const auto bytes = static_cast<double>(whole.nbytes());
-  // As plan/cost.cpp counts them.
-  const double steps = std::min(n - 1, 2 * std::ceil(std::log2(n)));
+  const double steps = plan::steps_among(group.size());
   const double sent = bytes * (n - 1) / n;
   if (exchange == "all_gather")
     return {exchange,

@@ -27,6 +27,11 @@ int64_t update_bytes_per_parameter(const config::RunConfig& config) {
   return state.gradients + weights + 2 * state.masters + 2 * state.optimizer;
 }
 
+int steps_among(int ranks) {
+  const int of_tree = 2 * static_cast<int>(std::bit_width(static_cast<unsigned>(ranks - 1)));
+  return std::min(ranks - 1, of_tree);
+}
+
 CallSeconds call_seconds(
     const config::ClusterConfig& cluster, Exchange exchange, double bytes, int ranks, int nodes) {
   const config::LinkSpec& link = nodes == 1 ? cluster.node : cluster.network;
@@ -35,9 +40,7 @@ CallSeconds call_seconds(
   // Rings between nodes run over the links of all their members on a node.
   const double beside = transfer || nodes == 1 ? 1 : std::max(1.0, 1.0 * ranks / nodes);
   const double times = std::min(beside, cluster.node.gb_per_s / link.gb_per_s);
-  // Short messages go through trees.
-  const int of_tree = 2 * static_cast<int>(std::bit_width(static_cast<unsigned>(ranks - 1)));
-  const double steps = transfer ? 1 : std::min(ranks - 1, of_tree);
+  const double steps = transfer ? 1 : steps_among(ranks);
   const double of_step = transfer ? bytes : bytes * (ranks - 1) / ranks / steps;
   const double rounds = exchange == Exchange::kAllReduce ? 2 : 1;
   const double seconds = rounds * steps * link.step_seconds(of_step, times);

@@ -42,6 +42,10 @@ struct CallSeconds {
   Link link = Link::kNode;
 };
 
+// Returns the steps of a collective, one after the other: those of a ring, or of a tree where these are
+// fewer.
+int steps_among(int ranks);
+
 // Returns the seconds of a call among so many ranks on so many nodes, once all of them are there and
 // nothing else uses the link.
 CallSeconds call_seconds(

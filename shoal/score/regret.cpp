@@ -37,17 +37,20 @@ Pick pick_of(const std::vector<const PublishedRow*>& layouts,
 
 }  // namespace
 
-std::vector<Pick> picks_of(const std::vector<PublishedRow>& rows,
-                           const config::ClusterConfig& cluster,
+std::vector<Pick> picks_of(const Machine& machine,
+                           const std::vector<PublishedRow>& rows,
                            size_t least) {
+  const Group group = time_group(machine);
   using Job = std::tuple<int, int64_t, int64_t, int>;  // layers, width, batch, devices
   std::map<Job, std::vector<const PublishedRow*>> jobs;
-  for (const PublishedRow& row : rows)
+  for (const PublishedRow& row : rows) {
+    if (!group.holds(row)) continue;
     jobs[{row.config.model.layers, row.config.model.width, row.config.train.batch, row.ranks}]
         .push_back(&row);
+  }
   std::vector<Pick> picks;
   for (const auto& [job, layouts] : jobs) {
-    if (layouts.size() >= least) picks.push_back(pick_of(layouts, cluster));
+    if (layouts.size() >= least) picks.push_back(pick_of(layouts, machine.cluster));
   }
   return picks;
 }

@@ -1,26 +1,27 @@
 // regret.h -- what it would have cost to follow the planner's choice among layouts that were measured.
 //
-//   for (const Pick& pick : picks_of(rows, cluster)) pick.chosen->id, pick.regret;
+//   for (const Pick& pick : picks_of(machine, rows)) pick.chosen->id, pick.regret;
 #pragma once
 
 #include <vector>
 
-#include "shoal/config/cluster_config.h"
-#include "shoal/score/published_rows.h"
+#include "shoal/score/machines.h"
 
 namespace shoal::score {
 
 // Layouts of one model, batch and number of devices, each with its measured step time.
 struct Pick {
   std::vector<const PublishedRow*> layouts;
-  const PublishedRow* chosen = nullptr;   // by predicted time, and memory where times are equal
+  const PublishedRow* chosen =
+      nullptr;  // by predicted time, and plan::preferred() where times are equal
   const PublishedRow* fastest = nullptr;  // as measured
   double regret = 0;                      // how much longer the chosen one takes
 };
 
-// Returns a pick for every model with at least `least` layouts. The rows live as long as the picks.
-std::vector<Pick> picks_of(const std::vector<PublishedRow>& rows,
-                           const config::ClusterConfig& cluster,
+// Returns a pick for every model with at least `least` layouts among the rows of time_group(machine). The
+// rows live as long as the picks.
+std::vector<Pick> picks_of(const Machine& machine,
+                           const std::vector<PublishedRow>& rows,
                            size_t least = 5);
 
 }  // namespace shoal::score

@@ -50,8 +50,8 @@ void published_rows() {
 }
 
 // shoal/score/regret.h
-void regret(const std::vector<PublishedRow>& rows, const config::ClusterConfig& cluster) {
-  for (const Pick& pick : picks_of(rows, cluster)) pick.chosen->id, pick.regret;
+void regret(const Machine& machine, const std::vector<PublishedRow>& rows) {
+  for (const Pick& pick : picks_of(machine, rows)) pick.chosen->id, pick.regret;
 }
 
 // shoal/score/validation.h

@@ -1,20 +1,17 @@
 // Published step times: constants from one table, held against another.
 
 #include <cstdio>
-#include <fstream>
 #include <set>
 
 #include <gtest/gtest.h>
 
 #include "shoal/config/cluster_config.h"
-#include "shoal/core/error.h"
 #include "shoal/score/groups.h"
 #include "shoal/score/leave_one_out.h"
 #include "shoal/score/machines.h"
 #include "shoal/score/regret.h"
 
 #include "tests/support/source_dir.h"
-#include "tests/support/temp_dir.h"
 
 namespace shoal::score {
 namespace {
@@ -42,9 +39,7 @@ TEST(PublishedTime, OfSeveralNodesIsNearerThanThatOfVTrain) {
 }
 
 TEST(PublishedTime, OfTheChosenLayoutIsNearThatOfTheFastest) {
-  const std::vector<PublishedRow> rows =
-      read_published(tests::source_dir() / "published" / "vtm.csv").rows;
-  const std::vector<Pick> picks = picks_of(rows, cluster_of("vtrain_a100.yaml"));
+  const std::vector<Pick> picks = picks_of({"vtm", cluster_of("vtrain_a100.yaml")}, all_rows());
   ASSERT_EQ(picks.size(), 4U);
   for (const Pick& pick : picks) {
     std::printf("%zu layouts on %d GPUs: %s is chosen, %.1f %% slower than %s\n",
@@ -79,19 +74,6 @@ TEST(Machines, AreThoseOfAllSourcesWithStepTimes) {
   }
   const std::vector<std::string> timed = timed_sources();
   EXPECT_EQ(named, std::set<std::string>(timed.begin(), timed.end()));
-}
-
-TEST(Machines, OfAWrongTableAreRefused) {
-  const tests::TempDir directory;
-  EXPECT_TRUE(read_machines(directory.path()).empty());
-  const std::string cluster = (tests::source_dir() / "clusters" / "h100.yaml").string();
-  const auto read = [&](const std::string& line) {
-    std::ofstream(directory / kMachinesFile) << "source,cluster,rows\n" << line << '\n';
-    return read_machines(directory.path());
-  };
-  EXPECT_EQ(read("tt24," + cluster + ",seen").front().evidence, Evidence::kSeen);
-  EXPECT_THROW(read("tt24," + cluster + ",guessed"), DataError);
-  EXPECT_THROW(read("tt24,nowhere.yaml,test"), UsageError);
 }
 
 }  // namespace
