@@ -34,5 +34,19 @@ add_executable(shoal-engine)
 target_link_libraries(shoal-engine PRIVATE release::shoal_engine_app)
 shoal_cuda(shoal-engine)
 
+# What the wheel with CUDA carries. Its libtorch and NVIDIA's libraries, gigabytes, are those of the wheels it depends on: they
+# are looked for where pip puts them, for every Python that libtorch's wheels are made for.
+add_executable(shoal-engine-portable "${PROJECT_SOURCE_DIR}/app/old_glibc.cpp")
+target_link_libraries(shoal-engine-portable PRIVATE release::shoal_engine_app release::shoal_no_mpi)
+shoal_cuda(shoal-engine-portable)
+target_link_options(shoal-engine-portable PRIVATE -Wl,--as-needed -Wl,--export-dynamic-symbol=arc4random)
+set(places "$ORIGIN/../../lib/shoal")
+foreach(minor RANGE 10 15)
+  set(packages "$ORIGIN/../../lib/python3.${minor}/site-packages")
+  list(APPEND places "${packages}/torch/lib" "${packages}/nvidia/nccl/lib" "${packages}/nvidia/cu13/lib")
+endforeach()
+set_target_properties(shoal-engine-portable PROPERTIES OUTPUT_NAME shoal-engine BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "${places}"
+  RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/portable")
+
 add_custom_target(shoal ALL
   COMMAND ${CMAKE_COMMAND} -E copy_if_different "${SHOAL_RELEASE_DIR}/shoal" "${SHOAL_RELEASE_DIR}/shoal-prepare" "${PROJECT_BINARY_DIR}")

@@ -1,12 +1,14 @@
 #!/bin/bash
-# Brings a Debian 12 host from nothing to buildable.
+# Brings a Debian 12 host from nothing to buildable, and other hosts without root.
 #
-#   tools/deps.sh [SET...]      lean, engine, check, cuda (see tools/deps.lock); default: lean engine
+#   tools/deps.sh [SET...]                     lean, engine, check, cuda (see tools/deps.lock); default: lean engine
+#   tools/deps.sh --no-root PREFIX [SET...]    lean, engine, cuda; builds libraries from source into PREFIX instead
 #
 # Debian packages are installed system-wide (needs root or sudo, only when one is missing). Wheels are
 # downloaded by version and hash and unpacked side by side under .deps/site, where libtorch finds its
-# neighbours by its own RPATH. Running it again installs only what is missing.
+# neighbours by its own RPATH. Running it again installs only what is missing. docs/install.md is about --no-root.
 set -euo pipefail
+from=$PWD
 cd "$(dirname "$0")/.."
 
 lock=tools/deps.lock
@@ -48,14 +50,18 @@ install_wheel() {  # NAME VERSION SHA256
     --platform manylinux_2_18_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \
     --platform manylinux2010_x86_64 --platform any \
     -d "$download" -r "$download/requirement.txt"
-  unzip -q -o "$download"/*.whl -d "$site"
+  if command -v unzip >/dev/null; then
+    unzip -q -o "$download"/*.whl -d "$site"
+  else
+    python3 -m zipfile -e "$download"/*.whl "$site"
+  fi
   rm -rf "$download"
   touch "$stamp"
 }
 
 install_wheels() {
   local line
-  mkdir -p "$site" "$stamps"
+  mkdir -p .deps "$site" "$stamps"
   rm -rf .deps/download.*  # left behind by an interrupted run
   for set in "$@"; do
     while read -r line; do
@@ -65,12 +71,68 @@ install_wheels() {
   done
 }
 
+check_host() {  # what --no-root cannot bring along
+  local program version
+  for program in "${CC:-cc}" "${CXX:-c++}" ar make tar xz sha256sum python3; do
+    command -v "$program" >/dev/null || { say "no $program on the PATH: load your site's compiler and python modules"; exit 2; }
+  done
+  version=$("${CXX:-c++}" -dumpversion)
+  [ "${version%%.*}" -ge 12 ] || { say "${CXX:-c++} is version $version, but g++ >= 12 is needed: load a newer one, or set CC and CXX"; exit 2; }
+  version=$(python3 -m pip --version 2>/dev/null | cut -d' ' -f2)
+  [ "${version%%.*}" -ge 21 ] 2>/dev/null ||
+    { say "python3 has pip ${version:-none}, but 21 or newer is needed: python3 -m pip install --user --upgrade pip"; exit 2; }
+}
+
+install_build_tools() {  # into $prefix: cmake, ninja, and pkg-config where there is none
+  site=$prefix/site stamps=$prefix/stamps install_wheels no-root
+  chmod +x "$prefix"/site/{cmake,ninja}/data/bin/* "$prefix/site/pkgconf/.bin/pkgconf"
+  ln -sf ../site/cmake/data/bin/{cmake,ctest,cpack} ../site/ninja/data/bin/ninja "$prefix/bin/"
+  command -v pkg-config >/dev/null || ln -sf ../site/pkgconf/.bin/pkgconf "$prefix/bin/pkg-config"
+}
+
+build_sources() {  # SET...
+  local line
+  for set in "$@"; do
+    while read -r line; do
+      # shellcheck disable=SC2086  # the line is columns
+      [ -z "$line" ] || tools/build_source.sh "$prefix" $line </dev/null
+    done < <(entries source "$set")
+  done
+}
+
+without_root() {  # SET...
+  local preset=lean
+  case " $* " in *" engine "*) preset=release ;; esac
+  check_host
+  prefix=$(cd "$from" && mkdir -p "$prefix/bin" && cd "$prefix" && pwd)
+  case $prefix in *[[:space:]]*) say "'$prefix' has white space in it, which not every build survives"; exit 2 ;; esac
+  export PATH=$prefix/bin:$PATH
+  install_build_tools
+  build_sources "$@"
+  install_wheels "$@"
+  say "ready in $prefix: $*; configure with"
+  printf '%s\n' "export PATH=$prefix/bin:\$PATH" \
+    "cmake --preset $preset -DCMAKE_PREFIX_PATH=$prefix -DCMAKE_CXX_FLAGS='-isystem $prefix/include'"
+}
+
 [ "$(uname -m)" = x86_64 ] || { say "only x86_64 is supported, this host is $(uname -m)"; exit 2; }
+prefix=
+known='lean engine check cuda'
+if [ "${1:-}" = --no-root ]; then
+  prefix=${2:-}
+  known='lean engine cuda'
+  [ -n "$prefix" ] || { say "usage: tools/deps.sh --no-root PREFIX [SET...]"; exit 2; }
+  shift 2
+fi
 sets=("$@")
 [ ${#sets[@]} -gt 0 ] || sets=(lean engine)
 for set in "${sets[@]}"; do
-  grep -Eq "^(deb|wheel) +$set " "$lock" || { say "no set '$set' in $lock: lean, engine, check or cuda"; exit 2; }
+  case " $known " in *" $set "*) ;; *) say "no set '$set' here: $known"; exit 2 ;; esac
 done
-install_debs "${sets[@]}"
-install_wheels "${sets[@]}"
-say "ready: ${sets[*]}"
+if [ -n "$prefix" ]; then
+  without_root "${sets[@]}"
+else
+  install_debs "${sets[@]}"
+  install_wheels "${sets[@]}"
+  say "ready: ${sets[*]}"
+fi
