@@ -65,8 +65,8 @@ class Arguments {
 
   void footer(const std::string& text);
 
-  // Parses the words after the command's name. Returns false when they asked for help, which has
-  // then been printed.
+  // Parses the words after the command's name. Returns false when they asked for help, the manual page
+  // or a completion, which has then been printed.
   bool parse(const std::vector<std::string>& words);
 
  private:
@@ -77,7 +77,11 @@ class Arguments {
   std::unique_ptr<Parser> parser_;
 };
 
-// Creates the directory that --output names if it does not exist. Throws UsageError when it cannot.
-void make_output_directory(const std::string& path);
+// Returns whether a word asks about a command, as --help does, instead of having it run.
+bool asks_about_command(const std::string& word);
+
+// Creates the directory that an option or a key of the config names if it does not exist. Throws
+// UsageError when it cannot.
+void make_output_directory(const std::string& path, const std::string& option = "--output");
 
 }  // namespace shoal::app

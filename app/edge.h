@@ -13,7 +13,7 @@ namespace shoal::app {
 
 struct Command {
   std::string_view name;
-  std::string_view summary;
+  std::string_view summary;  // a command without one is not listed
   // Takes the words after the name; returns the exit code.
   int (*run)(const std::vector<std::string>& arguments);
 };

@@ -1,10 +1,11 @@
 #include "app/progress_line.h"
 
-#include <algorithm>
 #include <chrono>
 #include <iostream>
 
 #include <unistd.h>
+
+#include "shoal/core/console.h"
 
 namespace shoal::app {
 namespace {
@@ -16,7 +17,7 @@ constexpr std::chrono::milliseconds kElsewhere(10'000);
 
 ProgressLine::ProgressLine(std::function<std::string()> text)
     : text_(std::move(text)),
-      terminal_(::isatty(STDERR_FILENO) == 1),
+      terminal_(console_of(STDERR_FILENO).live),
       thread_([this] { show(); }) {}
 
 ProgressLine::~ProgressLine() {
@@ -38,12 +39,6 @@ void ProgressLine::show() {
       std::cerr << text_() << std::endl;
     }
   }
-}
-
-std::string progress_bar(double share) {
-  constexpr size_t kWidth = 24;
-  const auto full = static_cast<size_t>(std::clamp(share, 0.0, 1.0) * kWidth);
-  return "[" + std::string(full, '#') + std::string(kWidth - full, '.') + "]";
 }
 
 }  // namespace shoal::app

@@ -31,7 +31,4 @@ class ProgressLine {
   std::thread thread_;
 };
 
-// "[#######.............]"
-std::string progress_bar(double share);
-
 }  // namespace shoal::app

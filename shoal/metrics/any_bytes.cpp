@@ -39,12 +39,6 @@ std::string harmless(std::string_view character) {
   return std::string(character);
 }
 
-size_t columns_of(std::string_view shown) {
-  size_t columns = 0;
-  for (const char c : shown) columns += (static_cast<unsigned char>(c) & 0xc0) != 0x80 ? 1 : 0;
-  return columns;
-}
-
 }  // namespace
 
 std::string valid_utf8(std::string_view bytes) {
@@ -74,6 +68,12 @@ std::string one_line(std::string_view bytes, size_t max_columns) {
     rest.remove_prefix(size);
   }
   return line;
+}
+
+size_t columns_of(std::string_view shown) {
+  size_t columns = 0;
+  for (const char c : shown) columns += (static_cast<unsigned char>(c) & 0xc0) != 0x80 ? 1 : 0;
+  return columns;
 }
 
 }  // namespace shoal::metrics

@@ -15,4 +15,7 @@ std::string valid_utf8(std::string_view bytes);
 // if the text is longer, the last three are dots.
 std::string one_line(std::string_view bytes, size_t max_columns);
 
+// Returns how many columns of a terminal such a line takes, a character each.
+size_t columns_of(std::string_view shown);
+
 }  // namespace shoal::metrics

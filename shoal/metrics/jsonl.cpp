@@ -1,9 +1,11 @@
 #include "shoal/metrics/jsonl.h"
 
 #include <charconv>
+#include <limits>
 #include <string>
 
 #include "shoal/core/format.h"
+#include "shoal/core/json_fields.h"
 #include "shoal/metrics/any_bytes.h"
 
 namespace shoal::metrics {
@@ -35,7 +37,78 @@ std::string quoted(std::string_view bytes) {
   return text + "\"";
 }
 
+using json::element;
+
+// A number, or one of the strings that stand for what JSON cannot write.
+std::optional<double> real_of(element value) {
+  double number = 0;
+  if (value.get_double().get(number) == simdjson::SUCCESS) return number;
+  std::string_view text;
+  if (value.get_string().get(text) != simdjson::SUCCESS) return std::nullopt;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
+  if (text == "inf") return kInfinity;
+  if (text == "-inf") return -kInfinity;
+  return std::nullopt;
+}
+
+std::optional<int64_t> whole_of(element value) {
+  int64_t number = 0;
+  if (value.get_int64().get(number) != simdjson::SUCCESS) return std::nullopt;
+  return number;
+}
+
+// Sets one metric; false when the value is not of its type.
+struct SetMetric {
+  StepRecord& record;
+  element value;
+
+  bool operator()(int64_t StepRecord::*member) const { return set(member, whole_of(value)); }
+  bool operator()(double StepRecord::*member) const { return set(member, real_of(value)); }
+  bool operator()(std::optional<int64_t> StepRecord::*member) const {
+    return set(member, whole_of(value));
+  }
+  bool operator()(std::optional<double> StepRecord::*member) const {
+    return set(member, real_of(value));
+  }
+
+ private:
+  template <class Member, class Value>
+  [[nodiscard]] bool set(Member StepRecord::*member, const std::optional<Value>& read) const {
+    if (read) record.*member = *read;
+    return read.has_value();
+  }
+};
+
 }  // namespace
+
+std::optional<StepRecord> record_of(std::string_view line) {
+  if (!step_of_object(line)) return std::nullopt;
+  try {
+    const json::Document document(line);
+    const json::Fields values(document.root(), "record");
+    StepRecord record;
+    for (const Field& field : fields()) {
+      const std::optional<element> value = values.find(std::string(field.name));
+      if (value && !std::visit(SetMetric{record, *value}, field.member)) return std::nullopt;
+    }
+    return record;
+  } catch (const DataError&) {
+    return std::nullopt;
+  }
+}
+
+std::optional<TextRecord> text_of(std::string_view line) {
+  const std::optional<int64_t> step = step_of_object(line);
+  if (!step) return std::nullopt;
+  try {
+    const json::Document document(line);
+    const json::Fields values(document.root(), "text");
+    return TextRecord{.step = *step, .tag = values.text("tag"), .text = values.text("text")};
+  } catch (const DataError&) {
+    return std::nullopt;
+  }
+}
 
 Jsonl::Jsonl(const std::filesystem::path& directory, int64_t continue_from_step)
     : records_(directory / "metrics.jsonl"), texts_(directory / "texts.jsonl") {

@@ -10,6 +10,9 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "shoal/metrics/row_file.h"
 #include "shoal/metrics/sink.h"
@@ -28,5 +31,16 @@ class Jsonl final : public Sink {
   RowFile records_;
   RowFile texts_;
 };
+
+struct TextRecord {
+  int64_t step = 0;
+  std::string tag;
+  std::string text;
+};
+
+// These read back a line without its end; nothing if it is not one that Jsonl writes. A key that is
+// not known is ignored: a newer version wrote it.
+std::optional<StepRecord> record_of(std::string_view line);
+std::optional<TextRecord> text_of(std::string_view line);
 
 }  // namespace shoal::metrics

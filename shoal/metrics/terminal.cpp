@@ -4,9 +4,9 @@
 #include <cerrno>
 #include <cmath>
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "shoal/core/console.h"
 #include "shoal/core/error.h"
 #include "shoal/metrics/any_bytes.h"
 #include "shoal/metrics/shown.h"
@@ -14,8 +14,8 @@
 namespace shoal::metrics {
 namespace {
 
-constexpr size_t kColumns = 100;
 constexpr int64_t kLinesPerHeading = 40;
+constexpr size_t kMostQuotedLines = 12;
 constexpr Duration kBetweenDrawings(100);
 constexpr std::string_view kGap = "  ";
 
@@ -26,12 +26,6 @@ void print_to(int fd, std::string_view text) {
     if (written < 0) return;
     text.remove_prefix(static_cast<size_t>(written));
   }
-}
-
-size_t columns_of(int fd) {
-  winsize size{};
-  if (::ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return kColumns;
-  return size.ws_col;
 }
 
 std::string step_of_all(int64_t step, int64_t total_steps) {
@@ -53,23 +47,19 @@ std::string row(int64_t total_steps, const CellOf& cell_of) {
   return line + "\n";
 }
 
-std::string bar(double share) {
-  constexpr size_t kWidth = 20;
-  const auto full = static_cast<size_t>(std::clamp(share, 0.0, 1.0) * kWidth);
-  return "[" + std::string(full, '#') + std::string(kWidth - full, '.') + "]";
-}
-
-std::string live_line_of(const StepRecord& record, int64_t total_steps) {
-  const double share = static_cast<double>(record.step) / static_cast<double>(total_steps);
-  std::string line =
-      format("{} {:5.1f}%  {}  loss {}  {}  {} tok/s", bar(share), share * 100,
-             step_of_all(record.step, total_steps), shown(record.loss, Show::kLoss),
-             shown(record.dt, Show::kTime), shown(record.tokens_per_second, Show::kRate));
-  if (record.time_left) line += format("  {} left", shown(*record.time_left, Show::kTime));
-  return line;
-}
-
 }  // namespace
+
+std::string quoted(std::string_view text, const Console& console) {
+  const std::string margin = std::string(kGap) + (console.utf8 ? "│ " : "| ");
+  const size_t columns = console.columns - std::min(console.columns - 1, columns_of(margin) + 1);
+  std::string lines;
+  for (size_t line = 0; line < kMostQuotedLines && !text.empty(); ++line) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    lines += painted(margin, Colour::kDim, console) + one_line(text.substr(0, end), columns) + "\n";
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
+}
 
 std::string legend() {
   std::string text;
@@ -92,7 +82,7 @@ std::string line_of(const StepRecord& record, int64_t total_steps) {
 }
 
 Terminal::Terminal(int fd, const TerminalOptions& options)
-    : fd_(fd), options_(options), live_(::isatty(fd) == 1) {
+    : fd_(fd), options_(options), live_(console_of(fd).live), view_(options.total_steps) {
   SHOAL_CHECK(options.total_steps >= 0 && options.print_every > 0, "{} steps, a line every {}",
               options.total_steps, options.print_every);
   print_to(fd_, legend());
@@ -106,7 +96,7 @@ bool Terminal::deserves_line(const StepRecord& record) const {
 }
 
 void Terminal::write(const StepRecord& record) {
-  if (live_) live_line_ = live_line_of(record, options_.total_steps);
+  if (live_) view_.add(record);
   if (deserves_line(record)) {
     std::string lines = line_of(record, options_.total_steps);
     if (lines_ % kLinesPerHeading == 0) {
@@ -119,24 +109,30 @@ void Terminal::write(const StepRecord& record) {
   }
 }
 
-void Terminal::text(int64_t /*step*/, std::string_view tag, std::string_view text) {
-  const std::string name = one_line(tag, kColumns / 4);
-  const size_t room = kColumns - 2 * kGap.size() - name.size();
+void Terminal::text(int64_t step, std::string_view tag, std::string_view text) {
+  const std::string name = one_line(tag, kPlainColumns / 4);
+  if (live_) {
+    print(format("\n{}{} of step {}\n{}\n", kGap, name, step, quoted(text, console_of(fd_))));
+    return;
+  }
+  const size_t room = kPlainColumns - 2 * kGap.size() - name.size();
   print(format("{}{}{}{}\n", kGap, name, kGap, one_line(text, room)));
 }
 
 void Terminal::print(const std::string& lines) {
   std::string text = wiped() + lines;
-  if (live_ && !live_line_.empty()) {
-    // Drawn one line further down, and the cursor left where it was: what others print meanwhile
-    // finds an empty line.
-    text += "\n" + one_line(live_line_, columns_of(fd_) - 1) + "\x1b[A\r";
+  if (live_ && !view_.empty()) {
+    // Drawn below an empty line, where the cursor is left: what others print meanwhile goes there.
+    const std::vector<std::string> view = view_.lines(console_of(fd_));
+    for (const std::string& line : view) text += "\n" + line;
+    text += format("\x1b[{}A\r", view.size());
     live_drawn_ = Clock::now();
+    drawn_ = true;
   }
   print_to(fd_, text);
 }
 
 // From the cursor's line to the end of the screen.
-std::string Terminal::wiped() const { return live_line_.empty() ? "" : "\r\x1b[J"; }
+std::string Terminal::wiped() const { return drawn_ ? "\r\x1b[J" : ""; }
 
 }  // namespace shoal::metrics

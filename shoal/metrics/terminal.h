@@ -5,9 +5,9 @@
 //
 // A legend comes first, then a line for every print_every-th record, in columns that fit 100
 // characters; the headings are repeated now and then. The first record, the last, one with a
-// val_loss and one whose loss is not finite always get a line. On a terminal a live line below
-// follows every record; elsewhere there are only the lines. Generated text is cut to one line that
-// cannot steer the terminal.
+// val_loss and one whose loss is not finite always get a line. On a terminal a live view below
+// (live_view.h) follows every record; elsewhere there are only the lines. Generated text cannot steer the
+// terminal; where there is none it is cut to one line.
 //
 // What cannot be printed is lost without an error: a run outlives the terminal that watched it.
 #pragma once
@@ -16,7 +16,9 @@
 #include <string>
 #include <string_view>
 
+#include "shoal/core/console.h"
 #include "shoal/core/quantities.h"
+#include "shoal/metrics/live_view.h"
 #include "shoal/metrics/sink.h"
 
 namespace shoal::metrics {
@@ -30,7 +32,7 @@ class Terminal final : public Sink {
  public:
   // `fd` is standard output, say; the caller keeps owning it.
   Terminal(int fd, const TerminalOptions& options);
-  ~Terminal() override;  // wipes the live line
+  ~Terminal() override;  // wipes the live view
 
   void write(const StepRecord& record) override;
   void text(int64_t step, std::string_view tag, std::string_view text) override;
@@ -38,16 +40,20 @@ class Terminal final : public Sink {
 
  private:
   [[nodiscard]] bool deserves_line(const StepRecord& record) const;
-  void print(const std::string& lines);  // above the live line
+  void print(const std::string& lines);  // above the live view
   [[nodiscard]] std::string wiped() const;
 
   const int fd_;
   const TerminalOptions options_;
   const bool live_;
   int64_t lines_ = 0;
-  std::string live_line_;
+  LiveView view_;
+  bool drawn_ = false;
   Clock::time_point live_drawn_{};
 };
+
+// Returns the first lines of a text that may be any bytes, each behind a margin and made harmless.
+std::string quoted(std::string_view text, const Console& console);
 
 // The parts of the output, each with its line ends.
 std::string legend();

@@ -43,7 +43,7 @@ void add(const std::filesystem::path& path, std::string_view bytes) {
   std::ofstream(path, std::ios::app) << bytes;
 }
 
-StepRecord record_of(int64_t step, double loss) { return {.step = step, .loss = loss}; }
+StepRecord made_record(int64_t step, double loss) { return {.step = step, .loss = loss}; }
 
 std::string csv_row(int64_t step, double loss) {
   return std::to_string(step) + ",0," + exact(loss) + ",,,0,,0,0,,,0,0,0,,,,\n";
@@ -59,10 +59,10 @@ TEST(Csv, HasAHeadAndARowPerRecord) {
   const TempDir dir;
   Csv csv(dir / "m.csv");
   EXPECT_EQ(content(dir / "m.csv"), kHead);
-  csv.write(record_of(1, 0.1));
+  csv.write(made_record(1, 0.1));
   EXPECT_EQ(content(dir / "m.csv"), std::string(kHead) + csv_row(1, 0.1)) << "readable at once";
-  csv.write(record_of(2, kNan));
-  csv.write(record_of(3, -kInfinity));
+  csv.write(made_record(2, kNan));
+  csv.write(made_record(3, -kInfinity));
   EXPECT_THAT(content(dir / "m.csv"), EndsWith("\n2,0,nan,,,0,,0,0,,,0,0,0,,,,\n"
                                                "3,0,-inf,,,0,,0,0,,,0,0,0,,,,\n"));
 }
@@ -71,18 +71,18 @@ TEST(Csv, ContinuesBelowTheStepItResumesAt) {
   const TempDir dir;
   {
     Csv csv(dir / "m.csv");
-    for (int64_t step = 1; step <= 11; ++step) csv.write(record_of(step, 1));
+    for (int64_t step = 1; step <= 11; ++step) csv.write(made_record(step, 1));
   }
   Csv csv(dir / "m.csv", 3);
-  csv.write(record_of(3, 2));
+  csv.write(made_record(3, 2));
   EXPECT_EQ(content(dir / "m.csv"),
             std::string(kHead) + csv_row(1, 1) + csv_row(2, 1) + csv_row(3, 2));
 }
 
 TEST(Csv, KeepsEverythingBelowAStepItHasNotReached) {
   const TempDir dir;
-  { Csv(dir / "m.csv").write(record_of(5, 1)); }
-  Csv(dir / "m.csv", 100).write(record_of(100, 1));
+  { Csv(dir / "m.csv").write(made_record(5, 1)); }
+  Csv(dir / "m.csv", 100).write(made_record(100, 1));
   EXPECT_EQ(content(dir / "m.csv"), std::string(kHead) + csv_row(5, 1) + csv_row(100, 1));
 }
 
@@ -116,10 +116,10 @@ TEST(Csv, RefusesAFileThatIsNotItsOwn) {
 TEST(Jsonl, HasAnObjectPerRecordWithoutWhatIsAbsent) {
   const TempDir dir;
   Jsonl jsonl(dir.path());
-  jsonl.write(record_of(1, 0.1));
+  jsonl.write(made_record(1, 0.1));
   EXPECT_EQ(content(dir / "metrics.jsonl"), json_line(1, "0.1")) << "readable at once";
-  jsonl.write(record_of(2, kNan));
-  jsonl.write(record_of(3, kInfinity));
+  jsonl.write(made_record(2, kNan));
+  jsonl.write(made_record(3, kInfinity));
   EXPECT_EQ(content(dir / "metrics.jsonl"),
             json_line(1, "0.1") + json_line(2, R"("nan")") + json_line(3, R"("inf")"));
 }
@@ -141,13 +141,13 @@ TEST(Jsonl, ContinuesBelowTheStepItResumesAt) {
   {
     Jsonl jsonl(dir.path());
     for (int64_t step = 1; step <= 11; ++step) {
-      jsonl.write(record_of(step, 1));
+      jsonl.write(made_record(step, 1));
       jsonl.text(step, "sample", "old");
     }
   }
   add(dir / "metrics.jsonl", R"({"step":12,"tok)");
   Jsonl jsonl(dir.path(), 2);
-  jsonl.write(record_of(2, 2));
+  jsonl.write(made_record(2, 2));
   jsonl.text(2, "sample", "new");
   EXPECT_EQ(content(dir / "metrics.jsonl"), json_line(1, "1") + json_line(2, "2"));
   EXPECT_EQ(content(dir / "texts.jsonl"), R"({"step":1,"tag":"sample","text":"old"})"
@@ -207,7 +207,7 @@ TEST(TensorBoard, BeginsAFileThatSortsLast) {
 TEST(OpenFiles, MakesTheDirectoryAndFilesThatTheGroupMayRead) {
   const TempDir dir;
   Sinks sinks = open_files(dir / "runs/small", 0);
-  sinks.write(record_of(1, 1));
+  sinks.write(made_record(1, 1));
   sinks.text(1, "sample", "text");
   sinks.flush();
   int files = 0;

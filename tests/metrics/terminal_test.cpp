@@ -143,23 +143,45 @@ std::string on_terminal(const std::string& text) {
   return shown;
 }
 
-TEST(Terminal, HasALiveLineOnATerminal) {
-  int master_fd = -1;
-  int slave_fd = -1;
-  winsize size{.ws_row = 24, .ws_col = 60, .ws_xpixel = 0, .ws_ypixel = 0};
-  ASSERT_EQ(::openpty(&master_fd, &slave_fd, nullptr, nullptr, &size), 0);
-  const UniqueFd master(master_fd);
-  const UniqueFd slave(slave_fd);
+// What a Terminal prints on a terminal of 60 columns without colours.
+class Screen : public testing::Test {
+ protected:
+  Screen() {
+    ::setenv("TERM", "xterm", 1);
+    ::setenv("NO_COLOR", "1", 1);
+    ::setenv("LC_ALL", "C", 1);
+    winsize size{.ws_row = 24, .ws_col = 60, .ws_xpixel = 0, .ws_ypixel = 0};
+    int master_fd = -1;
+    int slave_fd = -1;
+    EXPECT_EQ(::openpty(&master_fd, &slave_fd, nullptr, nullptr, &size), 0);
+    master = UniqueFd(master_fd);
+    slave = UniqueFd(slave_fd);
+  }
+
+  UniqueFd master;
+  UniqueFd slave;
+};
+
+TEST_F(Screen, HasALiveViewBelowTheLines) {
   {
     Terminal terminal(slave.get(), {.total_steps = 2000, .print_every = 500});
     EXPECT_THAT(read_until(master.get(), on_terminal(legend())), Not(HasSubstr("\x1b")));
     terminal.write(small(501));
-    EXPECT_THAT(
-        read_until(master.get(), "\x1b[A\r"),
-        HasSubstr("\r\n\r\n[#####...............]  25.1%  501/2000  loss 4.1250  45...\x1b[A\r"))
-        << "below an empty line, as wide as the terminal";
+    EXPECT_THAT(read_until(master.get(), "\x1b[3A\r"),
+                HasSubstr("\r\n\r\n[######..................]  25.1%  501/2000  3m20s left"
+                          "\r\nloss 4.1250  _\r\n12.3k tok/s  450 ms a step\x1b[3A\r"))
+        << "below an empty line";
   }
   EXPECT_EQ(read_until(master.get(), "\x1b[J"), "\r\x1b[J") << "wiped at the end";
+}
+
+TEST_F(Screen, ShowsTheLinesOfASample) {
+  Terminal terminal(slave.get(), {.total_steps = 2000});
+  read_until(master.get(), on_terminal(legend()));
+  terminal.text(500, "sample", "ROMEO:\nO \x1b[2J, " + std::string(80, 'x'));
+  EXPECT_EQ(read_until(master.get(), "...\r\n\r\n"),
+            "\r\n  sample of step 500\r\n  | ROMEO:\r\n  | O \\x1b[2J, " + std::string(41, 'x') +
+                "...\r\n\r\n");
 }
 
 }  // namespace
