@@ -13,4 +13,4 @@ mkdir -p "$2" && cd "$2"
 
 "$shoal" prepare --input "$text" --tokenizer byte --output tokens --validation tail:0.1
 "$shoal" train "$config" "${@:3}"
-"$shoal" generate runs/shakespeare --tokenizer byte --prompt "ROMEO:" --max-new-tokens 300 --slide
+"$shoal" generate runs/shakespeare --prompt "ROMEO:" --max-new-tokens 300 --slide
