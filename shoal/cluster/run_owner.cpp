@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "shoal/cluster/address.h"
+#include "shoal/cluster/process_stat.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
 #include "shoal/core/log.h"
@@ -36,22 +37,10 @@ std::string first_line_of(const char* path) {
   }
 }
 
-// When a process began, in ticks since the host did: with its number, a name that no later process has. Nothing of one
-// that is dead, though nobody has asked for its exit code yet.
+// Nothing of a process that is dead, though nobody has asked for its exit code yet.
 std::string start_of(const std::string& pid) {
-  const std::string stat = first_line_of(format("/proc/{}/stat", pid).c_str());
-  const size_t name_end = stat.rfind(')');  // the name may hold anything
-  if (name_end == std::string::npos || name_end + 2 >= stat.size()) return {};
-  const char state = stat[name_end + 2];
-  if (state == 'Z' || state == 'X') return {};
-  std::string_view rest = std::string_view(stat).substr(name_end + 1);
-  constexpr int kFieldsBefore = 19;
-  for (int i = 0; i < kFieldsBefore; ++i) {
-    const size_t blank = rest.find(' ', 1);
-    if (blank == std::string_view::npos) return {};
-    rest.remove_prefix(blank);
-  }
-  return std::string(rest.substr(1, rest.find(' ', 1) - 1));
+  const std::optional<ProcessStat> stat = process_stat(pid);
+  return stat && stat->state != 'Z' && stat->state != 'X' ? stat->start : "";
 }
 
 std::string now_in_words() {
@@ -66,18 +55,24 @@ std::string now_in_words() {
 // What an owner's file says, one "key: value" a line.
 using Facts = std::map<std::string, std::string>;
 
-Facts facts_of(const Membership& me, const Environment& environment) {
+// Where a process number means the same process.
+Facts facts_of_this_host() {
   std::error_code ignored;
-  const std::string pid = std::to_string(::getpid());
-  return {{"job", me.job},
-          {"host", host_name()},
-          {"since", now_in_words()},
-          {"process", pid},
-          {"process started", start_of(pid)},
+  return {{"host", host_name()},
           {"process numbers", fs::read_symlink("/proc/self/ns/pid", ignored).string()},
-          {"boot", first_line_of("/proc/sys/kernel/random/boot_id")},
-          {"slurm job", environment.get_or("SLURM_JOB_ID", "")},
-          {"slurm restarts", environment.get_or("SLURM_RESTART_COUNT", "0")}};
+          {"boot", first_line_of("/proc/sys/kernel/random/boot_id")}};
+}
+
+Facts facts_of(const Membership& me, const Environment& environment) {
+  const std::string pid = std::to_string(::getpid());
+  Facts facts = facts_of_this_host();
+  facts.merge(Facts{{"job", me.job},
+                    {"since", now_in_words()},
+                    {"process", pid},
+                    {"process started", start_of(pid)},
+                    {"slurm job", environment.get_or("SLURM_JOB_ID", "")},
+                    {"slurm restarts", environment.get_or("SLURM_RESTART_COUNT", "0")}});
+  return facts;
 }
 
 std::string written(const Facts& facts) {
@@ -87,9 +82,8 @@ std::string written(const Facts& facts) {
 }
 
 // Anybody may have written it: what is shown to people has nothing in it that a terminal would obey.
-Facts read_facts(const fs::path& path) {
+Facts facts_in(const std::string& text) {
   Facts facts;
-  const std::string text = read_file(path, kMostBytes);
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
     const std::string line = text.substr(at, end - at);
@@ -121,8 +115,8 @@ uint64_t number_in(const std::string& text) {
 }
 
 // Whoever starts a job anew right after killing it finds the old one dying.
-bool process_goes(const Facts& owner) {
-  const Clock::time_point until = Clock::now() + kTimeToDie;
+bool process_goes(const Facts& owner, Duration time_to_die) {
+  const Clock::time_point until = Clock::now() + time_to_die;
   for (;;) {
     if (start_of(value_of(owner, "process")) != value_of(owner, "process started")) return true;
     if (Clock::now() >= until) return false;
@@ -131,10 +125,11 @@ bool process_goes(const Facts& owner) {
 }
 
 // What is known of its process; nothing when only its file can tell.
-std::optional<bool> is_gone(const Facts& owner, const Facts& me) {
+std::optional<bool> is_gone(const Facts& owner, const Facts& me, Duration time_to_die) {
   if (same(owner, me, "host") && !value_of(owner, "boot").empty() && !same(owner, me, "boot"))
     return true;  // the host has been started again
-  if (same(owner, me, "boot") && same(owner, me, "process numbers")) return process_goes(owner);
+  if (same(owner, me, "boot") && same(owner, me, "process numbers"))
+    return process_goes(owner, time_to_die);
   if (same(owner, me, "slurm job") &&
       number_in(value_of(owner, "slurm restarts")) < number_in(value_of(me, "slurm restarts")))
     return true;  // Slurm ends a job before it starts it again
@@ -185,7 +180,35 @@ std::string described(const Facts& owner) {
                 value_of(owner, "host"), value_of(owner, "process"), value_of(owner, "since"));
 }
 
+// Nothing when the file is not there: its owner gave it back, or another one took it over just now.
+std::optional<Facts> read_facts(const fs::path& path) {
+  try {
+    return facts_in(read_file(path, kMostBytes));
+  } catch (const DataError&) {
+    if (touched_at(path)) throw;
+    return std::nullopt;
+  }
+}
+
+// How long ago a file was touched, if its clock is this host's.
+Duration age_of(const timespec& touched) {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return std::chrono::duration_cast<Duration>(std::chrono::seconds(now.tv_sec - touched.tv_sec));
+}
+
 }  // namespace
+
+std::optional<OwnerSeen> owner_of(const fs::path& directory, Duration patience) {
+  const uint64_t number = highest_in(directory);
+  const fs::path path = owner_file(directory, number);
+  const std::optional<timespec> touched = number > 0 ? touched_at(path) : std::nullopt;
+  const std::optional<Facts> owner = touched ? read_facts(path) : std::nullopt;
+  if (!owner) return std::nullopt;
+  const std::optional<bool> gone = is_gone(*owner, facts_of_this_host(), Duration(0));
+  return OwnerSeen{.described = described(*owner),
+                   .gone = gone.value_or(age_of(*touched) > patience)};
+}
 
 RunOwner::RunOwner(fs::path directory,
                    const Membership& me,
@@ -196,21 +219,20 @@ RunOwner::RunOwner(fs::path directory,
   for (;;) {
     const uint64_t before = highest_in(directory_);
     const fs::path path = owner_file(directory_, before);
-    if (before > 0 && touched_at(path)) {
-      const Facts owner = read_facts(path);
-      std::optional<bool> gone = is_gone(owner, mine);
+    if (const auto owner = before > 0 ? read_facts(path) : std::nullopt) {
+      std::optional<bool> gone = is_gone(*owner, mine, kTimeToDie);
       if (options.take_over) gone = true;
       if (!gone) {
         log::info("{} belongs to {}: watching for {} whether it is still there",
-                  directory_.string(), described(owner), format_duration(options.patience));
+                  directory_.string(), described(*owner), format_duration(options.patience));
         gone = is_untouched(path, options.patience);
       }
       if (!*gone)
         throw UsageError(
             format("{} belongs to {}: end that job, choose another run.name, or take the run over "
                    "with --set run.take_over=true",
-                   directory_.string(), described(owner)));
-      log::info("{} is taken over from {}", directory_.string(), described(owner));
+                   directory_.string(), described(*owner)));
+      log::info("{} is taken over from {}", directory_.string(), described(*owner));
     }
     if (!create_file_once(owner_file(directory_, before + 1), written(mine))) continue;
     number_ = before + 1;

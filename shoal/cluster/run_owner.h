@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -66,5 +67,16 @@ class RunOwner {
   std::atomic<bool> lost_ = false;
   std::thread thread_;
 };
+
+// The owner of a run's directory as somebody sees it who only watches.
+struct OwnerSeen {
+  std::string described;  // "job 17 on n1 (process 4711) since 2026-11-17 14:20:03 UTC"
+  bool gone = false;      // it ended without giving the directory back
+};
+
+// Returns nothing when the directory has no owner. An owner on another host counts as gone when it has
+// not touched its file for `patience`. Throws DataError when the directory cannot be read.
+std::optional<OwnerSeen> owner_of(const std::filesystem::path& directory,
+                                  Duration patience = std::chrono::seconds(30));
 
 }  // namespace shoal::cluster
