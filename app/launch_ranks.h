@@ -3,12 +3,14 @@
 
 #include <vector>
 
+#include "shoal/cluster/restarts.h"
 #include "shoal/cluster/supervisor.h"
 
 namespace shoal::app {
 
-// Returns the job's exit code, after reporting on standard error which rank failed first.
-int launch_ranks(const std::vector<cluster::Program>& programs,
-                 const cluster::SuperviseOptions& options = {});
+// Returns the job's exit code. Reports on standard error which rank failed first, and each restart.
+int launch_ranks(std::vector<cluster::Program> programs,
+                 const cluster::SuperviseOptions& options = {},
+                 const cluster::RestartOptions& restart_options = {});
 
 }  // namespace shoal::app

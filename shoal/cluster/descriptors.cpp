@@ -1,6 +1,10 @@
 #include "shoal/cluster/descriptors.h"
 
+#include <charconv>
+#include <cstdlib>
+
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "shoal/core/error.h"
 
@@ -24,6 +28,16 @@ void need_descriptors(size_t count, std::string_view what) {
       format("{} needs {} open files, but this process may open {}: raise the hard limit "
              "(ulimit -Hn, or LimitNOFILE of the scheduler's daemon)",
              what, count + kForEverythingElse, limit.rlim_cur));
+}
+
+std::optional<int> inherited_descriptor(const char* variable) {
+  const char* text = std::getenv(variable);
+  if (text == nullptr) return std::nullopt;
+  const std::string_view number(text);
+  int fd = -1;
+  const auto [stop, error] = std::from_chars(number.data(), number.data() + number.size(), fd);
+  const bool whole = error == std::errc() && stop == number.data() + number.size();
+  return whole && fd > STDERR_FILENO ? std::optional(fd) : std::nullopt;
 }
 
 }  // namespace shoal::cluster

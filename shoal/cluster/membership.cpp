@@ -11,6 +11,7 @@
 
 #include "shoal/cluster/address.h"
 #include "shoal/cluster/hostlist.h"
+#include "shoal/cluster/restarts.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
 #include "shoal/core/limits.h"
@@ -256,6 +257,9 @@ Membership detect_membership(const Environment& env) {
     refuse_half_a_launcher(env);
   }
   me.job = env.get_or("SHOAL_JOB", me.job);
+  for (const char* count :
+       {kRestartCountVariable, "TORCHELASTIC_RESTART_COUNT", "SLURM_RESTART_COUNT"})
+    me.restarts += env.get_number(count).value_or(0);
   check(me);
   return me;
 }

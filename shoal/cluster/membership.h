@@ -32,6 +32,8 @@ struct Membership {
   int node = 0;
   int num_nodes = 1;
 
+  int restarts = 0;  // how often a launcher or scheduler has started this job again
+
   std::vector<std::string> hosts;  // in node order; empty if the launcher does not tell
 
   // Where rank 0 keeps the store. The host is empty if the launcher does not tell it; without a

@@ -86,9 +86,10 @@ void wait_for_everyone(const Membership& me, StoreClient& store, Duration patien
     try {
       store.wait(keys, left);
     } catch (const StoreTimeout& timeout) {
-      throw PeerLost(format("{} of {} did not arrive at rank 0's store at {} within {}",
-                            missing_ranks(timeout), me.world_size, store.server().text(),
-                            format_duration(patience)));
+      throw PeerLost(format(
+          "{} of {} did not arrive at rank 0's store at {} within {}: see that all ranks are "
+          "started, or raise comm.rendezvous",
+          missing_ranks(timeout), me.world_size, store.server().text(), format_duration(patience)));
     }
     store.set(kEveryoneIsHere, "1");
     return;

@@ -97,8 +97,10 @@ StoreClient StoreClient::connect(const StoreTarget& target, Duration patience) {
         std::min<Clock::duration>(milliseconds(spread), deadline - Clock::now()));
     pause = std::min(pause * 2, kLongestPause);
   }
-  throw PeerLost(format("no connection to the store of rank 0 within {}; tried {}; last: {}",
-                        format_duration(patience), where, reason));
+  throw PeerLost(format(
+      "no connection to the store of rank 0 within {}; tried {}; last: {}; see that rank 0 is "
+      "started, and that this rank can reach it",
+      format_duration(patience), where, reason));
 }
 
 StoreClient StoreClient::clone(Duration patience) const {

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
-#include <cstdlib>
 #include <string_view>
 
 #include <fcntl.h>
@@ -15,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "shoal/cluster/descriptors.h"
 #include "shoal/core/error.h"
 
 namespace shoal::cluster {
@@ -67,9 +66,9 @@ struct Failure {
 struct Launch {
   char* const* arguments;
   char* const* environment;
-  const char* output;  // nullptr: inherited
-  int keep_fd;         // survives exec, or -1
-  int error_fd;        // receives a Failure when exec fails
+  const char* output;           // nullptr: inherited
+  std::array<int, 2> keep_fds;  // survive exec
+  int error_fd;                 // receives a Failure when exec fails
   pid_t parent;
 };
 
@@ -80,7 +79,7 @@ struct Launch {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  if (launch.keep_fd >= 0) ::fcntl(launch.keep_fd, F_SETFD, 0);
+  for (const int fd : launch.keep_fds) ::fcntl(fd, F_SETFD, 0);
   bool ready = true;
   if (launch.output != nullptr) {
     const int fd = ::open(launch.output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kFileMode);
@@ -98,16 +97,18 @@ Child start(const Program& program) {
   SHOAL_CHECK(!program.arguments.empty(), "a program without a name");
   Pipe words = make_pipe();
   Pipe failures = make_pipe();
+  StepPage steps;
   std::vector<std::string> arguments = program.arguments;
   std::map<std::string, std::string> additions = program.environment;
   additions[kLastWordsVariable] = std::to_string(words.write.get());
+  additions[kStepPageVariable] = std::to_string(steps.fd());
   std::vector<std::string> environment = merged_environment(additions);
   const std::vector<char*> argument_pointers = pointers_to(arguments);
   const std::vector<char*> environment_pointers = pointers_to(environment);
   const Launch launch{argument_pointers.data(),
                       environment_pointers.data(),
                       program.output.empty() ? nullptr : program.output.c_str(),
-                      words.write.get(),
+                      {words.write.get(), steps.fd()},
                       failures.write.get(),
                       ::getpid()};
   const pid_t pid = ::fork();
@@ -132,18 +133,14 @@ Child start(const Program& program) {
     ::waitpid(pid, nullptr, 0);
     throw PeerLost(format("cannot watch a process: {}", describe_errno(errno)));
   }
-  return {pid, std::move(death), std::move(words.read)};
+  return {pid, std::move(death), std::move(words.read), std::move(steps)};
 }
 
 void leave_last_words(const std::string& line) {
-  const char* text = std::getenv(kLastWordsVariable);
-  if (text == nullptr) return;
-  const std::string_view number(text);
-  int fd = -1;
-  const auto [stop, error] = std::from_chars(number.data(), number.data() + number.size(), fd);
-  if (error != std::errc() || stop != number.data() + number.size() || fd <= STDERR_FILENO) return;
+  const std::optional<int> fd = inherited_descriptor(kLastWordsVariable);
+  if (!fd) return;
   const std::string cut = line.substr(0, kMaxLastWords);
-  [[maybe_unused]] const ssize_t written = ::write(fd, cut.data(), cut.size());
+  [[maybe_unused]] const ssize_t written = ::write(*fd, cut.data(), cut.size());
 }
 
 std::string output_of(const std::vector<std::string>& arguments, Duration patience) {

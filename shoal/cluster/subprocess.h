@@ -8,6 +8,7 @@
 
 #include <sys/types.h>
 
+#include "shoal/cluster/step_page.h"
 #include "shoal/core/files.h"
 #include "shoal/core/quantities.h"
 
@@ -24,6 +25,7 @@ struct Child {
   pid_t pid = -1;
   UniqueFd death;       // a pidfd: readable once the program has ended
   UniqueFd last_words;  // what the program wrote to the descriptor named in SHOAL_LAST_WORDS_FD
+  StepPage steps;       // what it told by a StepReport
 };
 
 // Starts a program. Throws UsageError when that is not possible.

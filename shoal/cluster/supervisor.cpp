@@ -12,11 +12,13 @@
 #include <unistd.h>
 
 #include "shoal/cluster/descriptors.h"
+#include "shoal/cluster/process_stat.h"
 #include "shoal/core/error.h"
 
 namespace shoal::cluster {
 namespace {
 
+constexpr size_t kMostNamed = 8;
 constexpr std::array<int, 5> kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
 
 std::string signal_name(int number) {
@@ -80,7 +82,7 @@ class Job {
   }
 
   void start_all(const std::vector<Program>& programs) {
-    need_descriptors(2 * programs.size(), format("supervising {} ranks", programs.size()));
+    need_descriptors(3 * programs.size(), format("supervising {} ranks", programs.size()));
     ranks_.reserve(programs.size());
     for (size_t i = 0; i < programs.size(); ++i) {
       ranks_.push_back(
@@ -125,6 +127,7 @@ class Job {
     const bool again = number == SIGINT && interrupted_;
     interrupted_ = interrupted_ || number == SIGINT;
     const bool asks_to_stop = number == SIGINT || number == SIGTERM || number == SIGHUP;
+    asked_to_stop_ = asked_to_stop_ || asks_to_stop;
     if (asks_to_stop && cause_ == nullptr) asked_by_ = number;
     send_to_all(again ? SIGKILL : number);
   }
@@ -154,7 +157,9 @@ class Job {
     const bool settled = cause_->exit_code() != static_cast<int>(ExitCode::kRequeue) ||
                          now >= cause_->ended + options_.settle;
     if (!told_ && settled) {
-      stopped_ = num_running();
+      for (const Rank& rank : ranks_) {
+        if (rank.running) stopped_.push_back(format("rank {}{}", rank.rank, state_of(rank)));
+      }
       send_to_all(SIGTERM);
       send_to_all(SIGCONT);  // a stopped process receives SIGTERM only once it runs
       told_ = now;
@@ -178,19 +183,40 @@ class Job {
     return text.substr(0, text.find('\n'));
   }
 
+  // A rank that was suspended is the reason why its peers wait.
+  [[nodiscard]] static std::string state_of(const Rank& rank) {
+    const std::optional<ProcessStat> stat = process_stat(std::to_string(rank.child.pid));
+    return stat && stat->state == 'T' ? " (suspended)" : "";
+  }
+
+  // When the first cause is a peer that is gone, those that did not notice are the ones to look at: a
+  // rank that hangs is still there, while everybody who waits for it has given up.
+  [[nodiscard]] std::string others_in_words() const {
+    if (stopped_.empty()) return "";
+    const bool suspects = cause_->exit_code() == static_cast<int>(ExitCode::kRequeue) &&
+                          stopped_.size() <= kMostNamed;
+    if (!suspects) return format("; stopped the {} still running", stopped_.size());
+    std::string names;
+    for (const std::string& name : stopped_) names += (names.empty() ? "" : ", ") + name;
+    return format("; stopped {}, still running", names);
+  }
+
   [[nodiscard]] JobResult conclude() const {
-    if (cause_ == nullptr) return {};
+    const StepsTold steps = (cause_ == nullptr ? ranks_.front() : *cause_).child.steps.read();
+    if (cause_ == nullptr) return {.asked_to_stop = asked_to_stop_, .steps = steps};
     const double lived = std::chrono::duration<double>(cause_->ended - began_).count();
     std::string how = WIFSIGNALED(cause_->status)
                           ? format("was killed by {}", signal_name(WTERMSIG(cause_->status)))
                           : format("ended with exit code {}", cause_->exit_code());
     const std::string words = last_words_of(*cause_);
-    const std::string others =
-        stopped_ == 0 ? "" : format("; stopped the {} still running", stopped_);
     const std::string asked = asked_by_ ? format("passed {} on; ", signal_name(*asked_by_)) : "";
-    return {cause_->exit_code(),
-            format("{}rank {} (pid {}) {} after {:.1f} s{}{}", asked, cause_->rank,
-                   cause_->child.pid, how, lived, words.empty() ? "" : ": " + words, others)};
+    const std::string place = steps.last ? format(" in step {}", *steps.last + 1) : "";
+    return {.exit_code = cause_->exit_code(),
+            .cause = format("{}rank {} (pid {}) {}{} after {:.1f} s{}{}", asked, cause_->rank,
+                            cause_->child.pid, how, place, lived, words.empty() ? "" : ": " + words,
+                            others_in_words()),
+            .asked_to_stop = asked_to_stop_,
+            .steps = steps};
   }
 
   SuperviseOptions options_;
@@ -198,10 +224,11 @@ class Job {
   Clock::time_point began_ = Clock::now();
   std::vector<Rank> ranks_;
   const Rank* cause_ = nullptr;
-  size_t stopped_ = 0;
+  std::vector<std::string> stopped_;  // ranks that were running when they were told to end
   std::optional<Clock::time_point> told_;
   bool killed_ = false;
   bool interrupted_ = false;
+  bool asked_to_stop_ = false;
   std::optional<int> asked_by_;  // the signal that asked the job to stop before a rank failed
 };
 

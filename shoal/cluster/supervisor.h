@@ -3,7 +3,7 @@
 //
 //   const JobResult result = supervise(programs, {});
 //   result.exit_code       // 137
-//   result.cause           // "rank 3 (pid 4711) was killed by SIGKILL after 12.3 s"
+//   result.cause           // "rank 3 (pid 4711) was killed by SIGKILL in step 41 after 12.3 s"
 //
 // When a rank fails the others get SIGTERM and, after a grace period, SIGKILL. A rank that ends
 // because a peer is gone (exit code 75) is not the first cause while any other rank has a reason of
@@ -26,8 +26,10 @@ struct SuperviseOptions {
 };
 
 struct JobResult {
-  int exit_code = 0;  // exit code of the first cause; 128 + n for a signal
-  std::string cause;  // one line; empty when every rank ended with 0
+  int exit_code = 0;           // exit code of the first cause; 128 + n for a signal
+  std::string cause;           // one line; empty when every rank ended with 0
+  bool asked_to_stop = false;  // by a signal
+  StepsTold steps;             // by the rank that was the cause, or by the first one
 };
 
 JobResult supervise(const std::vector<Program>& programs, const SuperviseOptions& options);

@@ -37,6 +37,18 @@ std::function<double()> peak_of_device(const comm::World& world,
   return [peak] { return peak.value_or(0); };
 }
 
+// Returns the model in the directory that train.init_from names.
+config::ModelConfig foreign_model(const std::filesystem::path& directory) {
+  std::error_code cannot_tell;
+  const std::filesystem::path file = directory / hugging_face::kConfigJson;
+  if (!std::filesystem::exists(file, cannot_tell))
+    throw DataError(
+        format("train.init_from is '{}', but must be scratch, resume or a Hugging Face directory: "
+               "there is no {}",
+               directory.string(), file.string()));
+  return hugging_face::read_config(directory).config;
+}
+
 }  // namespace
 
 Trainer::~Trainer() = default;
@@ -53,21 +65,22 @@ Trainer::Trainer(config::RunConfig config,
       poll_(world.control()) {
   const std::string& from = config_.train.init_from;
   const bool foreign = from != config::kFromScratch && from != config::kFromResume;
-  if (foreign) config_.model = hugging_face::read_config(from).config;
+  if (foreign) config_.model = foreign_model(from);
   stream_ = open_training(config_);
   validation_ = open_validation(config_);
   const int64_t vocabulary = stream_->layout().vocab_size;
   if (!config_.model.vocab_size) config_.model.vocab_size = vocabulary;
   if (*config_.model.vocab_size < vocabulary)
-    throw UsageError(format("model.vocab_size is {}, but the data has ids up to {}",
-                            *config_.model.vocab_size, vocabulary - 1));
+    throw UsageError(format(
+        "model.vocab_size is {}, but the data has ids up to {}: leave it out, or write {} or more",
+        *config_.model.vocab_size, vocabulary - 1, vocabulary));
 
-  const bool resuming = from == config::kFromResume && checkpoints_.exist();
+  const bool resuming = (from == config::kFromResume || hooks_.restarted) && checkpoints_.exist();
   model::Materials materials =
       model::materials_of(config_.train.precision, ranks_.device(), config_.run.seed);
   materials.new_values = !foreign && !resuming;
   model_ = std::make_unique<parallel::ParallelModel>(config_, ranks_, materials);
-  if (foreign) checkpoint::load_hugging_face(from, *model_);
+  if (foreign && !resuming) checkpoint::load_hugging_face(from, *model_);
   if (config_.train.precision == config::Precision::kFp16)
     scaler_ = std::make_unique<optim::GradientScaler>(at::TensorOptions().device(ranks_.device()));
   if (resuming) progress_ = checkpoints_.resume(training_state(), stream_->identity());
@@ -192,9 +205,11 @@ End Trainer::run(metrics::Sinks& sinks) {
                         .peers = config_.data.read == config::ReadBy::kLeader
                                      ? std::optional(ranks_.along(plan::Axis::kTp))
                                      : std::nullopt});
+  hooks_.progress(progress_.step);
   bool stopped = false;
   while (progress_.step < config_.train.steps && !stopped) {
     take_step();
+    hooks_.progress(progress_.step);
     const bool last = progress_.step == config_.train.steps;
     stopped = agree_after_step();
     const bool evaluating =

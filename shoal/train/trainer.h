@@ -46,6 +46,11 @@ struct Hooks {
   // Returns a sample text of the model after each evaluation. Called on all ranks, which must run
   // the model alike; rank 0's text is kept.
   std::function<std::string(parallel::ParallelModel&)> sample = nullptr;
+  // Told the number of finished steps: before the first step, and after each.
+  std::function<void(int64_t)> progress = [](int64_t /*steps*/) {};
+  // A launcher has started the job again: it goes on from the newest checkpoint if there is one,
+  // whatever train.init_from says.
+  bool restarted = false;
   Clock::time_point process_began = Clock::now();
 };
 

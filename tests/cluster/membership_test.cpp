@@ -66,6 +66,9 @@ TEST(Membership, ARequeuedSlurmJobIsAnotherJob) {
   variables["SLURM_RESTART_COUNT"] = "2";
   EXPECT_EQ(detect(variables).job, "slurm.17.0.2")
       << "a straggler of the first start must not join the second";
+  EXPECT_EQ(detect(variables).restarts, 2);
+  variables["SHOAL_RESTART_COUNT"] = "3";
+  EXPECT_EQ(detect(variables).restarts, 5) << "by the launcher inside the job, too";
 }
 
 TEST(Membership, ABatchScriptIsNotATask) {

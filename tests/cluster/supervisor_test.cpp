@@ -172,5 +172,13 @@ TEST(OutputOf, GivesStandardOutputOrNothing) {
   EXPECT_EQ(output_of({"/bin/sleep", "60"}, 50ms), "");
 }
 
+// Rank 0 has lost a peer, rank 1 hangs: whoever looks for the reason has to look there.
+TEST(Supervisor, NamesTheRankThatHangsWhilePeersGiveUp) {
+  const JobResult result = supervise({shell("exit 75"), shell("kill -STOP $$"), shell("exit 75")},
+                                     {.grace = 200ms, .settle = 300ms});
+  EXPECT_EQ(result.exit_code, 75);
+  EXPECT_THAT(result.cause, HasSubstr("stopped rank 1 (suspended), still running"));
+}
+
 }  // namespace
 }  // namespace shoal::cluster

@@ -1,5 +1,6 @@
 #include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -10,8 +11,10 @@
 #include "shoal/cluster/launch.h"
 #include "shoal/cluster/membership.h"
 #include "shoal/cluster/rendezvous.h"
+#include "shoal/cluster/restarts.h"
 #include "shoal/cluster/run_owner.h"
 #include "shoal/cluster/secret.h"
+#include "shoal/cluster/step_page.h"
 #include "shoal/cluster/store_client.h"
 #include "shoal/cluster/store_server.h"
 #include "shoal/cluster/store_table.h"
@@ -86,6 +89,24 @@ void store_waiting(StoreWaiting& waiting,
   }
   for (const auto& [client, answer] : waiting.overdue(now)) {
   }
+}
+
+// shoal/cluster/restarts.h
+int restarts(const std::vector<Program>& programs, const SuperviseOptions& options) {
+  Restarts restarts({.most = 10});
+  while (true) {
+    const JobResult result = supervise(programs, options);
+    const Restarts::Verdict verdict = restarts.after(result);
+    if (!verdict.wait) return verdict.exit_code;
+    std::this_thread::sleep_for(*verdict.wait);
+  }
+}
+
+// shoal/cluster/step_page.h
+void step_page(const Child& child) {
+  StepReport report;
+  report.tell(40);
+  child.steps.read().last;
 }
 
 // shoal/cluster/supervisor.h

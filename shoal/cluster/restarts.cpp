@@ -1,0 +1,54 @@
+#include "shoal/cluster/restarts.h"
+
+#include <algorithm>
+
+#include "shoal/core/error.h"
+
+namespace shoal::cluster {
+namespace {
+
+// Another try may end otherwise: a rank was killed, a peer was lost, or shoal has a bug that shows
+// now and then.
+bool may_help(int exit_code) {
+  return exit_code > kSignalExitBase || exit_code == static_cast<int>(ExitCode::kRequeue) ||
+         exit_code == static_cast<int>(ExitCode::kBug);
+}
+
+}  // namespace
+
+Restarts::Verdict Restarts::after(const JobResult& result) {
+  Verdict verdict{.wait = std::nullopt, .exit_code = result.exit_code, .note = ""};
+  if (options_.most == 0 || result.exit_code == 0 || result.asked_to_stop ||
+      !may_help(result.exit_code))
+    return verdict;
+  const std::optional<int64_t> first = result.steps.first;
+  const bool began_later = first && (!first_before_ || *first > *first_before_);
+  without_progress_ = began_later ? 1 : without_progress_ + 1;
+  if (began_later) first_before_ = first;
+  // Whether a program that tells no steps makes progress is not known.
+  if (first_before_ && without_progress_ >= options_.cycles_without_progress) {
+    verdict.exit_code = static_cast<int>(ExitCode::kNoProgress);
+    verdict.note = format(
+        "given up: it began at step {} {} times and always failed before the next checkpoint",
+        *first_before_ + 1, without_progress_);
+    return verdict;
+  }
+  if (count_ == options_.most) {
+    verdict.note = format("given up after {} restarts", count_);
+    return verdict;
+  }
+  ++count_;
+  Duration wait(0);
+  if (without_progress_ > 1) {
+    wait = options_.first_wait;
+    for (int cycle = 2; cycle < without_progress_ && wait < options_.longest_wait; ++cycle)
+      wait *= 2;
+    wait = std::min(wait, options_.longest_wait);
+  }
+  verdict.wait = wait;
+  verdict.note = format("restart {} of {}{}", count_, options_.most,
+                        wait.count() > 0 ? " in " + format_duration(wait) : "");
+  return verdict;
+}
+
+}  // namespace shoal::cluster
