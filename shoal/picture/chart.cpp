@@ -13,16 +13,6 @@ namespace {
 constexpr double kBarHeight = 18;
 constexpr int kMaxTicks = 5;  // beside that at 0
 
-// Returns a step of 1, 2 or 5 times a power of ten that divides `max` into few parts.
-double nice_step(double max) {
-  const double least = max / kMaxTicks;
-  const double power = std::pow(10, std::floor(std::log10(least)));
-  for (const double factor : {1.0, 2.0, 5.0}) {
-    if (factor * power >= least * (1 - 1e-9)) return factor * power;
-  }
-  return 10 * power;
-}
-
 Scale scale_in(double max, double unit, std::string unit_name) {
   return {.max = max,
           .step = nice_step(max / unit) * unit,
@@ -31,6 +21,15 @@ Scale scale_in(double max, double unit, std::string unit_name) {
 }
 
 }  // namespace
+
+double nice_step(double range) {
+  const double least = range / kMaxTicks;
+  const double power = std::pow(10, std::floor(std::log10(least)));
+  for (const double factor : {1.0, 2.0, 5.0}) {
+    if (factor * power >= least * (1 - 1e-9)) return factor * power;
+  }
+  return 10 * power;
+}
 
 std::vector<double> Scale::ticks() const {
   std::vector<double> ticks;

@@ -34,6 +34,9 @@ struct Scale {
   [[nodiscard]] std::string label_of(double tick) const;
 };
 
+// Returns a step of 1, 2 or 5 times a power of ten that divides `range` into few parts.
+double nice_step(double range);
+
 Scale scale_of_bytes(double max);
 Scale scale_of_seconds(double max);
 Scale scale_of_count(double max, std::string what);

@@ -3,8 +3,8 @@
 #include "shoal/core/format.h"
 #include "shoal/core/quantities.h"
 #include "shoal/picture/chart.h"
+#include "shoal/picture/html_page.h"
 #include "shoal/picture/memory_chart.h"
-#include "shoal/picture/page_style.h"
 #include "shoal/picture/rank_grid.h"
 #include "shoal/picture/step_chart.h"
 #include "shoal/picture/tables.h"
@@ -12,13 +12,6 @@
 
 namespace shoal::picture {
 namespace {
-
-void tile(Markup& markup,
-          const std::string& value,
-          const std::string& words,
-          const char* kind = "") {
-  markup.open("div", {{"class", kind}}).leaf("b", {}, value).leaf("span", {}, words).close();
-}
 
 void draw_tiles(Markup& markup, const PlanFacts& facts) {
   const int64_t total = facts.fullest_stage().total();
@@ -67,11 +60,6 @@ void draw_head(Markup& markup, const PlanFacts& facts) {
       .close();
 }
 
-void begin_section(Markup& markup, const char* name, const char* hint) {
-  markup.open("section").leaf("h2", {}, name);
-  if (*hint != '\0') markup.leaf("p", {{"class", "hint"}}, hint);
-}
-
 void draw_body(Markup& markup,
                const PlanFacts& facts,
                const StepRecorder& recorder,
@@ -117,17 +105,8 @@ void draw_body(Markup& markup,
 std::string page(const PlanFacts& facts,
                  const StepRecorder& recorder,
                  const std::vector<Candidate>& candidates) {
-  Markup markup;
-  markup.open("html", {{"xmlns", "http://www.w3.org/1999/xhtml"}, {"lang", "en"}}).open("head");
-  markup.leaf("meta", {{"charset", "utf-8"}})
-      .leaf("meta", {{"name", "viewport"}, {"content", "width=device-width, initial-scale=1"}})
-      .leaf("title", {}, "Plan of " + headline(facts))
-      .style(page_style())
-      .close()
-      .open("body");
-  draw_body(markup, facts, recorder, candidates);
-  markup.close().close();
-  return "<!DOCTYPE html>\n" + std::move(markup).finish() + "\n";
+  return html_page("Plan of " + headline(facts),
+                   [&](Markup& markup) { draw_body(markup, facts, recorder, candidates); });
 }
 
 }  // namespace shoal::picture

@@ -32,6 +32,9 @@ svg{display:block}
 .plot rect,.plot path{fill:currentColor;stroke:var(--surface);stroke-width:1px;vector-effect:non-scaling-stroke}
 .plot .strokes,.plot .columns{fill:none;stroke:currentColor}
 .plot .columns{vector-effect:none}
+.plot .curve{fill:none;stroke:currentColor;stroke-width:1.75px;stroke-linejoin:round}
+.plot .area{stroke:none;opacity:.3}
+.plot .mark{stroke:var(--alarm);stroke-width:7px;stroke-linecap:round;vector-effect:non-scaling-stroke}
 .lane rect{stroke:none}
 .pale{opacity:.6}
 .limit{stroke:var(--alarm);stroke-width:2px;vector-effect:non-scaling-stroke}
@@ -42,6 +45,7 @@ svg{display:block}
 .legend{display:flex;flex-wrap:wrap;gap:.2rem 1rem;font-size:.87rem;margin:.25rem 0 .6rem}
 .legend i{display:inline-block;width:.8rem;height:.8rem;border-radius:2px;margin-right:.35rem;vertical-align:-1px;background:currentColor}
 .legend i.limit{width:0;border-left:2px solid var(--alarm);border-radius:0;margin:0 .6rem 0 .4rem}
+.legend i.mark{border-radius:50%;background:var(--alarm)}
 .legend i.peak{width:0;border-left:2px dashed var(--text);border-radius:0;margin:0 .6rem 0 .4rem}
 .nodes{display:flex;flex-wrap:wrap;gap:.25rem 1rem;margin:.6rem 0}
 .nodes figure{margin:0}
@@ -50,6 +54,7 @@ svg{display:block}
 .node .fullest{stroke:var(--text);stroke-width:2px}
 .node text.rank{fill:var(--text);font-size:9.5px}
 .rest{margin:0;align-self:end}
+pre{margin:.25rem 0 .75rem;padding:.6rem .75rem;border:1px solid var(--line);border-radius:6px;font:13px/1.4 ui-monospace,monospace;overflow-x:auto;max-height:24rem}
 .scroll{overflow-x:auto;margin:.75rem 0}
 table{border-collapse:collapse;font-size:.84rem}
 caption{text-align:left;padding-bottom:.25rem}

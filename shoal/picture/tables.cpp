@@ -6,6 +6,7 @@
 #include "shoal/core/format.h"
 #include "shoal/core/quantities.h"
 #include "shoal/picture/chart.h"
+#include "shoal/picture/html_page.h"
 #include "shoal/plan/counts.h"
 #include "shoal/plan/program_text.h"
 
@@ -16,29 +17,11 @@ constexpr size_t kMaxRows = 16;
 
 using Cells = std::vector<std::string>;
 
-void begin_table(Markup& markup, const std::string& caption, const Cells& heads) {
-  markup.open("div", {{"class", "scroll"}})
-      .open("table", {{"class", heads.empty() ? "facts" : "grid"}})
-      .leaf("caption", {}, caption);
-  if (heads.empty()) return;
-  markup.open("tr");
-  for (const std::string& head : heads) markup.leaf("th", {{"scope", "col"}}, head);
-  markup.close();
-}
-
-void row(Markup& markup, const std::string& head, const Cells& cells) {
-  markup.open("tr").leaf("th", {{"scope", "row"}}, head);
-  for (const std::string& cell : cells) markup.leaf("td", {}, cell);
-  markup.close();
-}
-
-void end_table(Markup& markup) { markup.close().close(); }
-
 void draw_overview(Markup& markup, const PlanFacts& facts) {
   const auto& [plan, program, memory] = facts.fullest;
   const config::RunConfig& config = plan.config;
-  begin_table(markup, "The plan", {});
-  const auto fact = [&](const char* name, const std::string& value) { row(markup, name, {value}); };
+  Table table(markup, "The plan", {});
+  const auto fact = [&](const char* name, const std::string& value) { table.row(name, {value}); };
   fact("run", config.run.name);
   fact("parameters", format_count(plan::counts_of(config.model).parameters()));
   fact("layout", plan.mesh.describe());
@@ -57,22 +40,22 @@ void draw_overview(Markup& markup, const PlanFacts& facts) {
     fact("tokens per second", format_count(static_cast<int64_t>(facts.tokens_per_second())));
     fact("MFU", format("{:.1f} %", 100 * facts.mfu()));
   }
-  end_table(markup);
+  table.end();
 }
 
 void draw_memory_table(Markup& markup, const PlanFacts& facts, const std::vector<size_t>& stages) {
   Cells heads = {"stage", "rank"};
   for (const auto& [ink, bytes] : parts_of({}, 0)) heads.emplace_back(memory_name(ink));
   heads.emplace_back("all");
-  begin_table(markup, "Memory of the fullest rank of each stage", heads);
+  Table table(markup, "Memory of the fullest rank of each stage", heads);
   for (const size_t i : stages) {
     const StageMemory& stage = facts.stages[i];
     Cells cells = {std::to_string(stage.peak.rank)};
     for (const auto& [ink, bytes] : stage.parts()) cells.push_back(format_bytes(bytes));
     cells.push_back(format_bytes(stage.total()));
-    row(markup, std::to_string(i), cells);
+    table.row(std::to_string(i), cells);
   }
-  end_table(markup);
+  table.end();
 }
 
 void draw_time_table(Markup& markup, const PlanFacts& facts, const std::vector<size_t>& stages) {
@@ -80,15 +63,15 @@ void draw_time_table(Markup& markup, const PlanFacts& facts, const std::vector<s
   for (int i = 0; i < plan::kNumSpent; ++i)
     heads.emplace_back(plan::spent_name(static_cast<plan::Spent>(i)));
   heads.emplace_back("all");
-  begin_table(markup, "Seconds of a step on each stage", heads);
+  Table table(markup, "Seconds of a step on each stage", heads);
   for (const size_t i : stages) {
     const plan::RankTime& time = facts.time->stages[i];
     Cells cells;
     for (const double seconds : time.spent) cells.push_back(format("{:.4g}", seconds));
     cells.push_back(format("{:.4g}", time.seconds));
-    row(markup, std::to_string(i), cells);
+    table.row(std::to_string(i), cells);
   }
-  end_table(markup);
+  table.end();
 }
 
 }  // namespace

@@ -5,8 +5,10 @@
 #include "shoal/core/files.h"
 #include "shoal/picture/candidates.h"
 #include "shoal/picture/chart.h"
+#include "shoal/picture/curve_chart.h"
 #include "shoal/picture/neighbours.h"
 #include "shoal/picture/page.h"
+#include "shoal/picture/run_report.h"
 #include "shoal/picture/short_form.h"
 #include "shoal/plan/layout.h"
 
@@ -59,6 +61,18 @@ TEST(HeaderExamples, Candidates) {
       {.name = "tp 8 x pp 4", .seconds = 3.2, .memory = 61'000'000'000, .chosen = true}};
   draw_candidates(markup, candidates, /*capacity=*/80'000'000'000);
   EXPECT_FALSE(std::move(markup).finish().empty());
+}
+
+// shoal/picture/curve_chart.h
+void curve_chart(Markup& markup,
+                 const std::vector<CurvePoint>& losses,
+                 const std::vector<CurvePoint>& val_losses) {
+  draw_curve(markup, {.points = losses, .marks = val_losses, .last_step = 2000});
+}
+
+// shoal/picture/run_report.h
+void run_report_of(const RunFacts& facts) {
+  write_file_atomically("report.html", run_report(facts));
 }
 
 // shoal/picture/neighbours.h
