@@ -15,7 +15,7 @@ ROWS = [  # from the ground up; modules of one row do not know each other
     ["config", "bench", "metrics"],
     ["blueprint", "data", "state", "cluster"],
     ["plan", "prepare", "hugging_face"],
-    ["score", "picture"],
+    ["score", "picture", "course"],
     # ---- the torch line ----
     ["model", "optim", "comm"],
     ["parallel", "feed"],

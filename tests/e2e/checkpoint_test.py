@@ -4,7 +4,6 @@ about files that are wrong."""
 import json
 import os
 import pathlib
-import re
 import shutil
 import struct
 import subprocess
@@ -266,32 +265,6 @@ class Pruning(Command):
         for words in (("--keep", 0), (), ("--keep", "all"), ("--keep", 1, "--every", -1)):
             checkpoint("prune", self.run, *words, code=2)
         self.assertEqual(steps_in(self.run), [2, 3])
-
-
-def without_sizes(text):
-    """Sizes of files and configs change with every key and version."""
-    return re.sub(r"\d+ lines|\d+ \([\d.]+ [KM]iB\)| +[\d.]+ [KM]iB", "SIZE", text)
-
-
-class Page(Command):
-    def test_shows_what_is_printed(self):
-        """Every command in docs/checkpoints.md prints what stands below it."""
-        for name in ("llama", "tuned"):
-            shutil.copytree(MODELS / "llama", self.scratch / name)
-        change_number(self.scratch / "tuned" / "model.safetensors", "model.layers.1.mlp.up_proj.weight", 32 * 5 + 3, 0.25)
-        config = json.loads((self.scratch / "tuned" / "config.json").read_text())
-        (self.scratch / "tuned" / "config.json").write_text(json.dumps({**config, "rms_norm_eps": 1e-5}))
-        for name in ("llama", "tuned"):
-            checkpoint("import", name, "--output", f"runs/{name}", cwd=self.scratch)
-        make_checkpoints(self.scratch / "runs" / "small", 1000, 1500, 2000, 2500, 3000, 3500)
-        (self.scratch / "runs" / "small" / "checkpoints" / "best.json").write_text('{"step": 2500, "value": 2.31}')
-        page = (MODELS.parent.parent.parent / "docs" / "checkpoints.md").read_text()
-        shown = re.findall(r"^\$ shoal (.*)\n((?:(?!\$ |```).*\n)*)", page, re.M)
-        self.assertGreaterEqual(len(shown), 5)
-        for words, output in shown:
-            done = subprocess.run([BINARY / "shoal", *words.split()], cwd=self.scratch, capture_output=True, text=True, timeout=60)
-            self.assertEqual(without_sizes(done.stdout), without_sizes(output), f"shoal {words}: {done.stderr}")
-            self.assertEqual(done.returncode, 1 if words.startswith("checkpoint diff") else 0)
 
 
 @unittest.skipIf(os.environ.get("SHOAL_SANITIZE"), "sanitizers take memory of their own")

@@ -7,6 +7,10 @@ expect_exit 0 "$shoal" --help
 expect_text "$scratch/out" '^  doctor'
 expect_text "$scratch/out" '75 please requeue'
 expect_exit 0 "$shoal" --version
+expect_text "$scratch/out" '^shoal [0-9.]*, commit [0-9a-f]*'
+# Files that come with shoal are found from everywhere, but nothing outside of them.
+(cd "$scratch" && expect_exit 0 "$shoal" config check configs/shakespeare.yaml)
+(cd "$scratch" && expect_exit 2 "$shoal" config check configs/../configs/shakespeare.yaml)
 expect_exit 2 "$shoal"
 expect_exit 2 "$shoal" docter
 expect_text "$scratch/err" "no command 'docter'; did you mean 'doctor'"

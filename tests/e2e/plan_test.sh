@@ -1,20 +1,8 @@
 #!/bin/bash
-# `shoal plan`: what it prints is what its page shows, and every refusal says why.
+# `shoal plan`: what it counts, and why it refuses. What it prints is compared with its pages by tests/docs.
 # shellcheck source=tests/e2e/expect.sh
 . "$(dirname "$0")/expect.sh"
 cd "$SHOAL_SOURCE_DIR"
-
-# Every block of the page that begins with the command is a part of the command's output.
-/usr/bin/python3 - "$shoal" docs/parallel/program.md <<'PYTHON' || fail 'docs/parallel/program.md is stale'
-import re, subprocess, sys
-shoal, page = sys.argv[1:]
-blocks = re.findall(r"^```\n\$ shoal (.*)\n((?:.*\n)*?)```$", open(page).read(), re.M)
-for words, shown in blocks:
-    printed = subprocess.run([shoal, *words.split()], capture_output=True, text=True, check=True).stdout
-    if shown not in printed:
-        sys.exit(f"shoal {words} prints\n{printed}")
-sys.exit(0 if len(blocks) >= 5 else "the page has fewer blocks than layouts")
-PYTHON
 
 config=configs/debug_cpu.yaml
 vocabulary='--set model.vocab_size=101'

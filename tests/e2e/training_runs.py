@@ -45,10 +45,10 @@ def figures_of(directory):
 class Run:
     """A run in `scratch`/runs, by one process or by the ranks of a launcher. Each command that is started goes on with it."""
 
-    def __init__(self, scratch, name, *sets, ranks=1, before=()):
-        """`before`: words before the command, of a program that runs it."""
+    def __init__(self, scratch, name, *sets, ranks=1, before=(), launch=()):
+        """`before`: words before the command, of a program that runs it. `launch`: more words for the launcher."""
         self.directory = scratch / "runs" / name
-        launcher = ["launch", "--ranks", str(ranks), "--"] if ranks > 1 else []
+        launcher = ["launch", "--ranks", str(ranks), *launch, "--"] if ranks > 1 else []
         words = [f"run.directory={scratch / 'runs'}", f"run.name={name}", "train.init_from=resume", *sets]
         self.command = [*before, SHOAL, *launcher, "train", *(word for text in words for word in ("--set", text))]
 
