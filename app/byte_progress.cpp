@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "shoal/core/console.h"
 #include "shoal/core/format.h"
 
 namespace shoal::app {

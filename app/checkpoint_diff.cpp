@@ -180,7 +180,8 @@ void add_checkpoint_diff(Arguments& command, int& exit_code) {
       "Elements differ when their bits do.");
   diff.option("FIRST", words->first, "a checkpoint, or a run: its newest",
               {.shown = "DIR", .required = true});
-  diff.option("SECOND", words->second, "likewise", {.shown = "DIR", .required = true});
+  diff.option("SECOND", words->second, "what to compare it with",
+              {.shown = "DIR", .required = true});
   diff.option("--only", words->only, "only tensors whose names begin so, and no values",
               {.shown = "PREFIX"});
   diff.flag("--tensors", words->tensors,

@@ -64,7 +64,8 @@ Source export_again(const fs::path& directory, const ExportWords& words) {
   make_output_directory(words.output);
   std::error_code none_there;
   if (fs::equivalent(directory, words.output, none_there))
-    throw UsageError(format("--output is {}, which is what is read", words.output));
+    throw UsageError(
+        format("--output is {}, which is what is read: choose another directory", words.output));
   write(source, model.config, specs, words);
   return {directory, parameters_in(specs)};
 }

@@ -99,7 +99,8 @@ void inspect(const InspectWords& words) {
   if (words.value) {
     const auto found = checkpoint.values().find(*words.value);
     if (found == checkpoint.values().end())
-      throw UsageError(format("{} has no value '{}'", checkpoint.path().string(), *words.value));
+      throw UsageError(format("{} has no value '{}'; `shoal checkpoint inspect` lists those it has",
+                              checkpoint.path().string(), *words.value));
     std::cout << found->second;
     return;
   }

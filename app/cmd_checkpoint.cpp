@@ -9,7 +9,9 @@ int run_checkpoint(const std::vector<std::string>& arguments) {
   int exit_code = 0;
   Arguments command(
       "shoal checkpoint",
-      "Look at checkpoints, compare them, remove old ones; to and from Hugging Face.");
+      "Look at checkpoints, compare them, remove old ones; to and from Hugging Face.\n\n"
+      "  shoal checkpoint inspect runs/shakespeare\n"
+      "  shoal checkpoint export runs/shakespeare --output hf\n");
   add_checkpoint_inspect(command);
   add_checkpoint_verify(command);
   add_checkpoint_diff(command, exit_code);

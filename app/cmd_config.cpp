@@ -7,6 +7,7 @@
 #include "shoal/config/load.h"
 #include "shoal/config/print.h"
 #include "shoal/config/run_config.h"
+#include "shoal/core/error.h"
 #include "shoal/core/limits.h"
 
 #include "app/arguments.h"
@@ -22,13 +23,27 @@ struct ConfigOptions {
   std::string key;
 };
 
+// Returns as many ranks as the degrees make; dp_shard: auto is one.
+int ranks_of(const config::ParallelConfig& parallel) {
+  const int64_t ranks = config::ranks_asked_for(parallel);
+  if (ranks > kMaxRanks)
+    throw UsageError(
+        format("the degrees of section parallel make more than {} ranks: lower one", kMaxRanks));
+  return static_cast<int>(ranks);
+}
+
 void print_resolved(const ConfigOptions& options) {
   config::Request request{.file = options.file, .sets = options.sets};
   if (options.ranks) {
     request.job =
         config::JobSize{.ranks = *options.ranks, .ranks_per_node = options.ranks_per_node};
   }
-  std::cout << config::to_yaml(config::load_or_throw(request));
+  const config::RunConfig config = config::load_or_throw(request);
+  if (!options.ranks) {  // rules about several keys hold on any number of ranks: on these as well
+    request.job = config::JobSize{.ranks = ranks_of(config.parallel)};
+    (void)config::load_or_throw(request);
+  }
+  std::cout << config::to_yaml(config);
 }
 
 void add_check(Arguments& parent, ConfigOptions& options) {
@@ -50,7 +65,10 @@ int run_config(const std::vector<std::string>& arguments) {
   const config::RunConfig defaults;
   const config::Table table = config::table_of(defaults);
 
-  Arguments command("shoal config", "Check a config, explain its keys.");
+  Arguments command("shoal config",
+                    "Check a config, explain its keys.\n\n"
+                    "  shoal config check configs/gpt2_124m.yaml --ranks 8\n"
+                    "  shoal config help parallel.sharding\n");
   add_check(command, options);
   Arguments help = command.subcommand("help", "explain all keys, a section or one key",
                                       [&] { std::cout << config::to_help(table, options.key); });

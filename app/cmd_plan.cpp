@@ -227,9 +227,11 @@ void add_json(Arguments& command, PlanWords& words) {
   command.flag("--json", words.json, "as JSON, sizes in bytes");
 }
 
-// `shoal plan CONFIG ...`, told from `shoal plan SUBCOMMAND ...` by a name that is a path.
+// `shoal plan CONFIG ...`, told from `shoal plan SUBCOMMAND ...` by a name that is a path, or by
+// options in front of it, which subcommands have behind their names.
 bool names_a_file(const std::vector<std::string>& arguments) {
-  return !arguments.empty() && arguments[0].find_first_of("./") != std::string::npos;
+  if (arguments.empty() || asks_about_command(arguments[0])) return false;
+  return arguments[0].starts_with("--") || arguments[0].find_first_of("./") != std::string::npos;
 }
 
 int run_overview(const std::vector<std::string>& arguments) {
@@ -323,6 +325,7 @@ int run_plan(const std::vector<std::string>& arguments) {
   add_search(command, search);
   ValidateWords validate;
   add_validate(command, validate);
+  command.footer("shoal plan CONFIG --help has the options of the first form.");
   command.parse(arguments);
   return 0;
 }

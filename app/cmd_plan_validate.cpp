@@ -7,6 +7,7 @@
 #include "shoal/config/cluster_config.h"
 #include "shoal/core/format.h"
 #include "shoal/core/quantities.h"
+#include "shoal/core/shipped_file.h"
 #include "shoal/score/groups.h"
 #include "shoal/score/leave_one_out.h"
 #include "shoal/score/machines.h"
@@ -41,7 +42,7 @@ struct Scored {
 };
 
 std::vector<Machine> machines_of(const ValidateWords& words) {
-  if (words.clusters.empty()) return score::read_machines(words.directory);
+  if (words.clusters.empty()) return score::read_machines(own_or_shipped(words.directory));
   std::vector<Machine> machines;
   for (const std::string& file : words.clusters)
     for (Machine& machine : score::machines_of(config::load_cluster(file), words.fitted))
@@ -197,7 +198,7 @@ Report json_report(const ValidateWords& words,
 }  // namespace
 
 void print_validation(const ValidateWords& words) {
-  const PublishedRows published = score::read_all_published(words.directory);
+  const PublishedRows published = score::read_all_published(own_or_shipped(words.directory));
   const std::vector<Machine> machines = machines_of(words);
   const std::vector<Scored> scores = scores_of(words, machines, published.rows);
   const std::vector<Chosen> choices = choices_of(machines, published.rows);

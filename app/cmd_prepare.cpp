@@ -6,9 +6,11 @@
 
 #include "shoal/cluster/environment.h"
 #include "shoal/cluster/membership.h"
+#include "shoal/core/console.h"
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
 #include "shoal/core/quantities.h"
+#include "shoal/core/shipped_file.h"
 #include "shoal/prepare/input_files.h"
 #include "shoal/prepare/prepare.h"
 
@@ -58,8 +60,8 @@ ValidationRule validation_of(const std::string& text) {
   const char* end = text.data() + text.size();
   const char* begin = colon == std::string::npos ? end : text.data() + colon + 1;
   const auto [stop, error] = std::from_chars(begin, end, share);
-  if ((kind != "hash" && kind != "tail") || error != std::errc() || stop != end || share <= 0 ||
-      share >= 1)
+  if ((kind != "hash" && kind != "tail") || error != std::errc() || stop != end ||
+      !(share > 0 && share < 1))  // NaN is neither
     throw UsageError(
         format("--validation is '{}', but must be hash:F or tail:F with F between 0 "
                "and 1, or none",
@@ -103,7 +105,8 @@ std::optional<data::TokenId> end_of_document(const std::string& text,
 
 PrepareOptions options_of(const Words& words) {
   PrepareOptions options;
-  options.inputs = words.inputs;
+  for (const std::string& input : words.inputs)
+    options.inputs.push_back(own_or_shipped(input).string());
   options.tokenizer = read_chosen(words.tokenizer);
   options.output = words.output;
   options.fields = fields_of(words.fields);

@@ -35,9 +35,19 @@ bool is_made(const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
+// A name without sizes is that of a file, or was meant as that of a schedule.
+plan::Schedule schedule_in(const std::string& file) {
+  std::error_code cannot_tell;
+  if (std::filesystem::exists(file, cannot_tell)) return plan::read_schedule(file);
+  throw DataError(
+      format("cannot open {}: there is no such file, and the schedules with a name are gpipe, 1f1b "
+             "and interleaved (with --stages N and --micro-batches N)",
+             file));
+}
+
 plan::Schedule schedule_of(const ScheduleOptions& options) {
   const bool has_sizes = options.ranks || options.chunks || options.micro_batches;
-  if (!is_made(options.name) && !has_sizes) return plan::read_schedule(options.name);
+  if (!is_made(options.name) && !has_sizes) return schedule_in(options.name);
   if (!is_made(options.name) && std::filesystem::exists(options.name)) {
     throw UsageError(
         format("the file {} says itself how many stages, chunks and micro-batches there are: leave "

@@ -126,7 +126,10 @@ void info(const TokenizerOptions& options) {
 int run_tokenizer(const std::vector<std::string>& arguments) {
   TokenizerOptions options;
   TrainTokenizerOptions training;
-  Arguments command("shoal tokenizer", "Text to token ids and back.");
+  Arguments command("shoal tokenizer",
+                    "Text to token ids and back.\n\n"
+                    "  shoal tokenizer train books.txt --vocab-size 8192 --output books\n"
+                    "  shoal tokenizer encode --tokenizer books chapter.txt\n");
   add_tokenizer_training(command, training);
   Arguments encoding = command.subcommand(
       "encode", "print the ids of a text, one per line; it need not be valid UTF-8",

@@ -12,7 +12,9 @@
 #include "shoal/cluster/secret.h"
 #include "shoal/core/error.h"
 #include "shoal/core/quantities.h"
+#include "shoal/version.h"
 
+#include "app/build_commit.h"
 #include "app/sibling_process.h"
 
 namespace shoal::app {
@@ -63,7 +65,8 @@ std::string listen_address(const cluster::Membership& me,
 void add_build_facts(Report& report) {
   const auto engine = find_sibling(Sibling::kEngine);
   report.section("shoal")
-      .add("version", SHOAL_VERSION)
+      .add("version", kVersion)
+      .add("commit", build_commit())
       .add("build", SHOAL_BUILD_TYPE)
       .add("compiler", "g++ " __VERSION__)
       .add("engine", engine ? engine->string() : "none (built without torch)");

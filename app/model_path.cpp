@@ -41,7 +41,9 @@ std::optional<FoundCheckpoint> find_best_checkpoint(const fs::path& path) {
 
 fs::path newest_checkpoint(const fs::path& path) {
   if (const auto found = find_newest_checkpoint(path)) return found->path;
-  throw UsageError(format("'{}' is neither a checkpoint nor a run with one", path.string()));
+  throw UsageError(format(
+      "'{}' is neither a checkpoint nor a run with one: name RUN or RUN/checkpoints/step-...",
+      path.string()));
 }
 
 bool is_hugging_face_directory(const fs::path& path) {
@@ -60,10 +62,13 @@ hugging_face::DescribedModel read_hugging_face_model(const fs::path& directory) 
 
 void refuse_as_model(const fs::path& path) {
   std::error_code cannot_tell;
-  throw UsageError(format("'{}' is no model: {}", path.string(),
-                          fs::is_directory(path, cannot_tell)
-                              ? "there is neither a config.json nor a checkpoint in it"
-                              : "there is no such directory"));
+  throw UsageError(format(
+      "'{}' is no model: {}; name the directory of a run, of one of its checkpoints, or of a "
+      "Hugging Face model",
+      path.string(),
+      fs::is_directory(path, cannot_tell)
+          ? "there is neither a config.json nor a checkpoint in it that can be read"
+          : "there is no such directory"));
 }
 
 config::ModelConfig model_in(const state::Checkpoint& checkpoint) {

@@ -2,6 +2,8 @@
 
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
+#include "shoal/data/tokenizer/readers.h"
+#include "shoal/data/tokenizer/writers.h"
 
 namespace shoal::app {
 namespace {
@@ -9,6 +11,23 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kTokenizerFile = "tokenizer.json";
+constexpr const char* kWhatItTakes =
+    "tokenizer.json, NAME.tiktoken, a directory with tokenizer.json or encoder.json and vocab.bpe, "
+    "or the word byte";
+
+// Throws when nothing at the path can be a tokenizer, whatever is in it.
+void require_tokenizer_files(const fs::path& path) {
+  std::error_code cannot_tell;
+  if (path == "byte") return;
+  if (!fs::exists(path, cannot_tell))
+    throw DataError(format("--tokenizer is '{}', but there is no such file: name {}", path.string(),
+                           kWhatItTakes));
+  if (fs::is_directory(path, cannot_tell) && tokenizer_files(path).empty())
+    throw DataError(
+        format("--tokenizer is '{}', a directory without tokenizer.json and without encoder.json: "
+               "name {}",
+               path.string(), kWhatItTakes));
+}
 
 }  // namespace
 
@@ -16,9 +35,7 @@ void add_tokenizer_choice(Arguments& arguments,
                           TokenizerChoice& choice,
                           const std::string& otherwise) {
   arguments.option("--tokenizer", choice.path,
-                   "tokenizer.json, NAME.tiktoken, a directory with tokenizer.json or "
-                   "encoder.json and vocab.bpe, or the word byte" +
-                       (otherwise.empty() ? "" : "; " + otherwise),
+                   kWhatItTakes + (otherwise.empty() ? "" : "; " + otherwise),
                    {.shown = "PATH", .required = otherwise.empty()});
   arguments.option("--pattern", choice.pattern,
                    "how text is cut, where the file does not say: gpt2, cl100k or o200k",
@@ -26,6 +43,7 @@ void add_tokenizer_choice(Arguments& arguments,
 }
 
 std::shared_ptr<const data::Tokenizer> read_chosen(const TokenizerChoice& choice) {
+  require_tokenizer_files(choice.path);
   if (!choice.pattern) return data::read_tokenizer(choice.path);
   return data::read_tokenizer(choice.path, pattern_option(*choice.pattern));
 }
@@ -42,12 +60,14 @@ std::vector<fs::path> tokenizer_files(const fs::path& path) {
 
 void keep_tokenizer(const fs::path& path, const fs::path& directory) {
   constexpr size_t kMaxBytes = size_t{1} << 30;
-  const std::vector<fs::path> files = tokenizer_files(path);
-  for (const fs::path& from : files) {
-    const std::string content = read_file(from, kMaxBytes);
-    const fs::path to = directory / (files.size() == 1 ? kTokenizerFile : from.filename());
+  const auto keep = [](const fs::path& to, const std::string& content) {
     if (!fs::exists(to) || read_file(to, kMaxBytes) != content) write_file_atomically(to, content);
-  }
+  };
+  if (path == "byte") keep(directory / kTokenizerFile, data::to_symbol_json(data::byte_parts()));
+  const std::vector<fs::path> files = tokenizer_files(path);
+  for (const fs::path& from : files)
+    keep(directory / (files.size() == 1 ? kTokenizerFile : from.filename()),
+         read_file(from, kMaxBytes));
 }
 
 data::Pattern pattern_option(const std::string& name) {

@@ -30,8 +30,8 @@ std::shared_ptr<const data::Tokenizer> read_chosen(const TokenizerChoice& choice
 // .tiktoken, which does not tell its pattern, and for `byte`, which has no files.
 std::vector<std::filesystem::path> tokenizer_files(const std::filesystem::path& path);
 
-// Copies these files to where read_tokenizer(directory) finds them: a model and its tokenizer
-// belong together.
+// Copies these files to where read_tokenizer(directory) finds them, or writes one for `byte`: a model
+// and its tokenizer belong together.
 void keep_tokenizer(const std::filesystem::path& path, const std::filesystem::path& directory);
 
 // Returns the pattern that --pattern names. Throws UsageError when it is no pattern of a BPE.

@@ -1,11 +1,13 @@
 #include "app/train_tokenizer.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <optional>
 
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
+#include "shoal/core/json_text.h"
 #include "shoal/core/quantities.h"
 #include "shoal/data/tokenizer/bpe_trainer.h"
 #include "shoal/data/tokenizer/writers.h"
@@ -89,6 +91,17 @@ data::Pattern pattern_of(const TrainTokenizerOptions& options) {
   throw UsageError(format("--kind is '{}', but must be bpe, character or word", options.kind));
 }
 
+// An added token has to stand in tokenizer.json, which is UTF-8.
+void check_added(const std::vector<std::string>& added) {
+  for (auto text = added.begin(); text != added.end(); ++text) {
+    if (text->empty()) throw UsageError("--added is empty: name a token such as <|endoftext|>");
+    if (!json::is_utf8(*text))
+      throw UsageError(format("--added is '{}', which is no UTF-8", *text));
+    if (std::find(added.begin(), text, *text) != text)
+      throw UsageError(format("--added is '{}' twice: leave one of them out", *text));
+  }
+}
+
 void write_all(const std::filesystem::path& directory, const Learned& learned) {
   make_output_directory(directory.string());
   for (const auto& [name, content] : learned.files)
@@ -96,12 +109,16 @@ void write_all(const std::filesystem::path& directory, const Learned& learned) {
 }
 
 void train(const TrainTokenizerOptions& options) {
+  check_added(options.added);
   const data::CountOptions counting{
       .pattern = pattern_of(options), .separators = options.added, .threads = options.threads};
   const auto began = Clock::now();
   const auto seconds = [&] { return seconds_since(began); };
   FileChunks chunks(options.files, options.added);
   const data::PieceCounts counts = data::count_pieces(counting, [&] { return chunks.next(); });
+  if (chunks.bytes() == 0)
+    throw DataError(format("there is no text in {}{}: nothing can be learned from it",
+                           options.files.front(), options.files.size() == 1 ? "" : ", ..."));
   const double counted = seconds();
   const Learned learned = learn(options, counts);
   const double trained = seconds() - counted;

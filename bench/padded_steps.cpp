@@ -4,7 +4,8 @@
 //   shoal launch --ranks 4 -- build/release/padded_steps --cluster slow.yaml --set model.vocab_size=509 --set parallel.pp=2
 //
 // The step is the real one, on a model so small that its own computation takes little of the padding: an operation
-// without calls is made as long as planned, one with calls waits before it computes. Rank 0 prints a line NAME VALUE.
+// without calls is made as long as planned, one with calls waits before it computes. Rank 0 prints a line NAME VALUE:
+// the fastest step, as others on the host only make it slower.
 
 #include <algorithm>
 #include <chrono>
@@ -67,7 +68,8 @@ int run(const std::vector<std::string>& words) {
   std::string cluster_file;
   std::vector<std::string> sets;
   int steps = 8;
-  app::Arguments command("padded_steps", "Seconds of a step whose computation is padded.");
+  app::Arguments command("padded_steps",
+                         "Seconds of the fastest step whose computation is padded.");
   command.option("--cluster", cluster_file, "how long operations take", {.shown = "FILE"});
   command.option("--set", sets, "a key of the config", {.shown = "KEY=VALUE"});
   command.option("--steps", steps, "that are measured, behind two that are not", {.shown = "N"});
@@ -98,7 +100,7 @@ int run(const std::vector<std::string>& words) {
     const bench::Quartiles found = bench::quartiles_of(seconds);
     if (me.rank == 0)
       std::cout << format("quartiles {:.4f} .. {:.4f} s\npadded.seconds {:.5f}\n", found.low,
-                          found.high, found.median);
+                          found.high, *std::min_element(seconds.begin(), seconds.end()));
   }
   world->leave();
   return 0;

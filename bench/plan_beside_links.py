@@ -5,14 +5,13 @@
 
 There are more ranks than cores, so computation is padded (bench/padded_steps.cpp): the step is the real one of a small model, and
 its operations take the time that the cluster file says. The links are calibrated by `shoal bench comm --save` on the same hosts before.
-So this measures the schedule, the links and what overlaps; bench/plan_beside_runs.py measures computation. A layout's step is the median
-of the medians of all rounds. Ends with lines NAME VALUE.
+So this measures the schedule, the links and what overlaps; bench/plan_beside_runs.py measures computation. A layout's step is the fastest
+of all rounds. Ends with lines NAME VALUE.
 """
 import argparse
 import json
 import pathlib
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -85,8 +84,8 @@ def main():
         for ranks in (4, 8):
             if options.only in (None, ranks):
                 run_block(options, ranks, table)
-    measured = [statistics.median(seconds for seconds, _ in rounds) for rounds in table.values()]
-    predicted = [statistics.median(seconds for _, seconds in rounds) for rounds in table.values()]
+    measured = [min(seconds for seconds, _ in rounds) for rounds in table.values()]
+    predicted = [rounds[0][1] for rounds in table.values()]  # one calibration for all rounds
     print_summary("plan.links", measured, predicted)
     return 0
 

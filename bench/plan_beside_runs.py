@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Step times that `shoal plan` predicts from a calibrated cluster file, beside those of runs on this host.
 
-    bench/plan_beside_runs.py --tokens DIR [--only one|two] [--passes 6]      # DIR: what `shoal prepare` made
+    bench/plan_beside_runs.py --tokens DIR [--only one|two] [--passes 4]      # DIR: what `shoal prepare` made
 
 In each pass the host is calibrated (`shoal bench gemm|memory|comm --save`) with as many ranks as the runs that follow have, one thread each, and
 every layout trains some steps. What is measured while other processes, or the hypervisor's other guests, take more than a fifth of a core is
-measured again. What others do to clocks and caches is seen by nobody and only makes things slower, by more than half for seconds at a time: so a
-layout's step is the median of its steps after the first three, then the fastest of all passes, and so is its prediction, from the calibration of
-each pass. Ends with lines NAME VALUE.
+measured again. What others do to clocks and caches is seen by nobody and only makes things slower: a core of a virtual machine has half its speed
+for tenths of a second, whenever a neighbour computes on the other half of it. So a layout's step is the fastest of all its steps in all passes,
+and its prediction, from a calibration that counts undisturbed rounds, the fastest of all passes. Ends with lines NAME VALUE.
 """
 import argparse
 import csv
@@ -91,12 +91,12 @@ def shoal(options, ranks, *arguments):
 
 
 def train(options, ranks, sets, seconds):
-    """Median seconds of a step."""
+    """Seconds of the fastest step."""
     steps = WARM_UP + min(max(int(options.seconds / seconds), 5), 60)
     subprocess.run(["rm", "-rf", options.scratch / "runs"], check=True)
     shoal(options, ranks, "train", *words(COMMON | sets | {"data.sources": f"[{options.tokens}]", "run.name": "bench", "train.steps": steps}))
     with (options.scratch / "runs" / "bench" / "metrics.csv").open() as file:
-        return statistics.median(float(row["dt"]) for row in list(csv.DictReader(file))[WARM_UP:])
+        return min(float(row["dt"]) for row in list(csv.DictReader(file))[WARM_UP:])
 
 
 def predict(options, ranks, sets, cluster):
@@ -159,9 +159,9 @@ def main():
     parser.add_argument("--tokens", type=pathlib.Path, required=True)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "release")
     parser.add_argument("--only", choices=BLOCKS)
-    parser.add_argument("--passes", type=int, default=6)
-    parser.add_argument("--seconds", type=float, default=0.7, help="of a run, about")
-    parser.add_argument("--calibration", type=int, default=6, help="seconds of each benchmark")
+    parser.add_argument("--passes", type=int, default=4)
+    parser.add_argument("--seconds", type=float, default=1.5, help="of a run, about")
+    parser.add_argument("--calibration", type=int, default=12, help="seconds of each benchmark")
     parser.add_argument("--vocabulary", type=int, default=257, help="ids of the tokens")
     parser.add_argument("--keep", type=pathlib.Path, help="directory for the calibrated cluster files")
     parser.add_argument("--table", type=pathlib.Path, help="add to the passes in this JSON file")

@@ -22,16 +22,18 @@ namespace {
 
 using bench::quartiles_of;
 using bench::RatePoint;
+using bench::undisturbed;
 using config::Precision;
 
 // Products of small and middle-sized models: the projections of their blocks, a head, odd shapes,
 // few rows, narrow matrices.
-constexpr std::array<ProductShape, 25> kProducts = {
+constexpr std::array<ProductShape, 27> kProducts = {
     {{33, 67, 129},     {64, 64, 192},     {512, 64, 192},    {512, 64, 64},    {512, 64, 256},
      {512, 256, 64},    {2048, 64, 64},    {8192, 64, 256},   {8192, 256, 64},  {1024, 128, 512},
      {4096, 128, 384},  {4096, 512, 128},  {1024, 256, 768},  {1024, 256, 256}, {1024, 1024, 256},
      {128, 256, 1024},  {2048, 256, 257},  {1024, 512, 1536}, {1024, 512, 512}, {1024, 512, 2048},
-     {1024, 2048, 512}, {1000, 300, 1100}, {128, 512, 2048},  {16, 768, 768},   {512, 768, 3072}}};
+     {1024, 2048, 512}, {1000, 300, 1100}, {128, 512, 2048},  {16, 768, 768},   {512, 768, 3072},
+     {1024, 128, 8191}, {512, 256, 8191}}};
 
 constexpr std::array<AttentionShape, 10> kAttentions = {{{8, 4, 64, 16},
                                                          {16, 4, 64, 32},
@@ -54,10 +56,15 @@ double& peak_of(config::DeviceSpec& device, Precision precision) {
   return precision == Precision::kFp32 ? device.fp32_tflops : device.bf16_tflops;
 }
 
-void tell(const std::string& name, double work, const char* unit, const bench::Quartiles& seconds) {
-  std::cout << format("{:<24} {:>10.1f} us  ({:.2f} .. {:.2f})  {:>9.2f} {}\n", name,
-                      seconds.median * 1e6, seconds.low / seconds.median,
-                      seconds.high / seconds.median, work / seconds.median / 1e9, unit)
+// Prints the work's rate when nobody disturbs it, and how much longer half and three quarters of the rounds took.
+void tell(const std::string& name,
+          double work,
+          const char* unit,
+          const std::vector<double>& seconds) {
+  const bench::Quartiles all = quartiles_of(seconds);
+  std::cout << format("{:<36} {:>10.1f} us  (x {:.2f} .. {:.2f})  {:>9.2f} {}\n", name,
+                      all.low * 1e6, all.median / all.low, all.high / all.low, work / all.low / 1e9,
+                      unit)
             << std::flush;
 }
 
@@ -96,20 +103,20 @@ void measure_products(DeviceBench& bench, Precision precision, double seconds) {
   std::vector<bench::ProductTime> products;
   for (size_t i = 0; i < kProducts.size(); ++i) {
     const ProductShape& shape = kProducts[i];
-    const bench::Quartiles all = quartiles_of(times[i]);
+    const double once = undisturbed(times[i]);
     // A training step has three of each: forward, and one for each gradient.
-    products.push_back({shape.operations(), shape.elements() * element, all.median / 3});
+    products.push_back({shape.operations(), shape.elements() * element, once / 3});
     if (bench.speaks())
       tell(format("{} {} x {} x {}", name_of(precision), shape.rows, shape.in, shape.out),
-           3 * shape.operations(), "GFLOP/s", all);
+           3 * shape.operations(), "GFLOP/s", times[i]);
   }
   std::vector<RatePoint> attention;
   for (size_t i = 0; i < kAttentions.size(); ++i) {
     const AttentionShape& shape = kAttentions[i];
-    const bench::Quartiles all = quartiles_of(times[kProducts.size() + i]);
+    const std::vector<double>& all = times[kProducts.size() + i];
     const double heads = static_cast<double>(shape.sequences * shape.heads);
     const double operations = shape.operations_of_head();
-    attention.push_back({operations / 1e9, heads * operations / all.median / 1e12});
+    attention.push_back({operations / 1e9, heads * operations / undisturbed(all) / 1e12});
     if (bench.speaks())
       tell(format("{} attention {}x{}x{}x{}", name_of(precision), shape.sequences, shape.heads,
                   shape.tokens, shape.features),
@@ -125,101 +132,154 @@ void measure_fp64(DeviceBench& bench, double seconds) {
   constexpr ProductShape kLarge{512, 512, 512};
   const auto times = bench.measure({product_case(kLarge, bench.materials(Precision::kFp64))},
                                    seconds, "products in fp64");
-  const bench::Quartiles all = quartiles_of(times.front());
   if (!bench.speaks()) return;
-  tell("fp64 512 x 512 x 512", 3 * kLarge.operations(), "GFLOP/s", all);
-  bench.set_peak(bench.cluster().device.fp64_tflops, 3 * kLarge.operations() / all.median / 1e12);
+  tell("fp64 512 x 512 x 512", 3 * kLarge.operations(), "GFLOP/s", times.front());
+  bench.set_peak(bench.cluster().device.fp64_tflops,
+                 3 * kLarge.operations() / undisturbed(times.front()) / 1e12);
 }
 
 // ---- bytes ----
 
-struct BlockShape {
+struct UnitShape {
   int64_t width;
   int heads;
   int64_t context;
   int64_t sequences;
+  int64_t classes = 2;
 };
 
 // Narrow ones, in which products do not hide the rest; the first is nothing but launches.
-constexpr std::array<BlockShape, 7> kBlocks = {{{16, 1, 8, 1},
-                                                {64, 2, 64, 4},
-                                                {64, 2, 64, 32},
-                                                {96, 3, 96, 64},
-                                                {128, 2, 128, 2},
-                                                {128, 2, 128, 8},
-                                                {256, 4, 128, 4}}};
+constexpr std::array<UnitShape, 7> kBlocks = {{{16, 1, 8, 1},
+                                               {64, 2, 64, 4},
+                                               {64, 2, 64, 32},
+                                               {96, 3, 96, 64},
+                                               {128, 2, 128, 2},
+                                               {128, 2, 128, 8},
+                                               {256, 4, 128, 4}}};
 
-config::ModelConfig model_of(const BlockShape& shape, bool llama) {
+constexpr std::array<UnitShape, 4> kHeads = {
+    {{64, 2, 64, 8, 257}, {128, 2, 128, 16, 257}, {64, 2, 64, 8, 4099}, {128, 2, 128, 8, 8191}}};
+
+// What is measured of one kind of units: the shape and its rest, the seconds beside products and
+// attention.
+struct MeasuredUnit {
+  std::string name;
+  config::UnitKind kind;
+  config::ModelConfig model;
+  int64_t sequences;
+  double rest = 0;
+
+  [[nodiscard]] double launches() const {
+    const auto of = [&](blueprint::Pass pass) {
+      return blueprint::launches_of(kind, model, pass, config::Recompute::kNone);
+    };
+    return of(blueprint::Pass::kForward) + of(blueprint::Pass::kBackward);
+  }
+  // Returns the bytes that its forward pass leaves.
+  [[nodiscard]] double left(Precision precision) const {
+    return static_cast<double>(blueprint::activations_of(kind, model, {.sequences = sequences},
+                                                         blueprint::element_bytes(precision),
+                                                         config::Recompute::kNone)
+                                   .left());
+  }
+};
+
+config::ModelConfig model_of(const UnitShape& shape, bool llama) {
   config::ModelConfig model;
   model.layers = 1;
   model.width = shape.width;
   model.heads = shape.heads;
   model.context = shape.context;
-  model.vocab_size = 2;
+  model.vocab_size = shape.classes;
+  model.tied = false;
   if (!llama) return model;
   model.positions = config::Positions::kRotary;
   model.norm = config::NormKind::kRms;
   model.activation = config::Activation::kSwiglu;
   model.bias = config::BiasOn::kNone;
-  model.tied = false;
   return model;
 }
 
-// Returns what is left of a block without its parts, round by round.
-bench::Quartiles rest_of(const std::vector<double>& whole, const std::vector<double>& parts) {
-  std::vector<double> rests;
-  for (size_t i = 0; i < std::min(whole.size(), parts.size()); ++i)
-    rests.push_back(whole[i] - parts[i]);
-  return quartiles_of(rests);
+// Blocks of GPTs, blocks of Llamas, heads.
+using UnitsByKind = std::array<std::vector<MeasuredUnit>, 3>;
+
+UnitsByKind units_to_measure() {
+  UnitsByKind units;
+  const auto add = [&](size_t kind, const char* name, config::UnitKind unit,
+                       const UnitShape& shape) {
+    units[kind].push_back(
+        {.name = format("{} {}x{}x{}", name, shape.sequences, shape.context, shape.width),
+         .kind = unit,
+         .model = model_of(shape, kind == 1),
+         .sequences = shape.sequences});
+  };
+  for (const UnitShape& shape : kBlocks) {
+    add(0, "block", config::UnitKind::kBlock, shape);
+    add(1, "llama block", config::UnitKind::kBlock, shape);
+  }
+  for (const UnitShape& shape : kHeads)
+    add(2, format("head of {}", shape.classes).c_str(), config::UnitKind::kHead, shape);
+  return units;
 }
 
-void measure_functions(DeviceBench& bench, Precision precision, double seconds) {
-  const model::Materials materials = bench.materials(precision);
-  const blueprint::ElementBytes bytes = blueprint::element_bytes(precision);
-  std::vector<config::ModelConfig> models;
-  std::vector<int64_t> sequences;
+void measure_rests(DeviceBench& bench, Precision precision, double seconds, UnitsByKind& units) {
   std::vector<std::function<void()>> bodies;
-  for (const BlockShape& shape : kBlocks) {
-    for (const bool llama : {false, true}) {
-      models.push_back(model_of(shape, llama));
-      sequences.push_back(shape.sequences);
-      BlockCase block = block_case(models.back(), shape.sequences, materials);
-      bodies.push_back(std::move(block.whole));
-      bodies.push_back(std::move(block.parts));
+  for (const auto& kind : units) {
+    for (const MeasuredUnit& unit : kind) {
+      UnitCase made = unit_case(unit.kind, unit.model, unit.sequences, bench.materials(precision));
+      bodies.push_back(std::move(made.whole));
+      bodies.push_back(std::move(made.parts));
     }
   }
   const auto times = bench.measure(std::move(bodies), seconds,
-                                   format("functions of blocks in {}", name_of(precision)));
-  config::DeviceSpec& device = bench.cluster().device;
-  std::vector<RatePoint> points;
-  double launch = 0;  // seconds
-  for (size_t i = 0; i < models.size(); ++i) {
-    const bench::Quartiles rest = rest_of(times[2 * i], times[2 * i + 1]);
-    const config::UnitKind block = config::UnitKind::kBlock;
-    const auto all = blueprint::activations_of(block, models[i], {.sequences = sequences[i]}, bytes,
-                                               config::Recompute::kNone);
-    const auto left = static_cast<double>(all.inside + all.output + all.forward);
-    const double launches = blueprint::launches_of(block, models[i], blueprint::Pass::kForward,
-                                                   config::Recompute::kNone) +
-                            blueprint::launches_of(block, models[i], blueprint::Pass::kBackward,
-                                                   config::Recompute::kNone);
-    if (i < 2) {  // the smallest, of both kinds
-      launch += std::max(0.0, rest.median) / launches / 2;
-    } else {
-      points.push_back({left / 1e6, 5 * left / (rest.median - launch * launches) / 1e9});
+                                   format("functions of units in {}", name_of(precision)));
+  size_t i = 0;
+  for (auto& kind : units) {
+    for (MeasuredUnit& unit : kind) {
+      unit.rest = undisturbed(times[i]) - undisturbed(times[i + 1]);
+      i += 2;
     }
-    if (bench.speaks())
-      tell(format("{} rest of {}x{}x{}{}", name_of(precision), sequences[i], models[i].context,
-                  models[i].width, i % 2 == 1 ? " llama" : ""),
-           5 * left, "GB/s", rest);
   }
+}
+
+// Returns the rates of units of one kind, without the time of their launches.
+config::Curve rates_of(const std::vector<MeasuredUnit>& units, Precision precision, double launch) {
+  std::vector<RatePoint> points;
+  for (const MeasuredUnit& unit : units) {
+    const double left = unit.left(precision);
+    points.push_back({left / 1e6, 5 * left / (unit.rest - launch * unit.launches()) / 1e9});
+  }
+  return curve_of(points);
+}
+
+void measure_functions(DeviceBench& bench, Precision precision, double seconds) {
+  UnitsByKind units = units_to_measure();
+  measure_rests(bench, precision, seconds, units);
   if (!bench.speaks()) return;
-  measured_of(device, precision).functions = curve_of(points);
+  for (const auto& kind : units) {
+    for (const MeasuredUnit& unit : kind)
+      tell(format("{} rest of {}", name_of(precision), unit.name), 5 * unit.left(precision), "GB/s",
+           {unit.rest});
+  }
+  auto& [blocks, llama_blocks, heads] = units;
+  config::DeviceSpec& device = bench.cluster().device;
   // A GPU computes while its host launches, unless functions are shorter than launches.
-  device.queued = !materials.device.is_cpu();
-  if (precision == Precision::kFp32 && !device.queued) device.launch_us = rounded(launch * 1e6);
-  std::cout << format("{} functions: {:.2f} us of the host each\n\n", name_of(precision),
-                      launch * 1e6);
+  device.queued = !bench.is_cpu();
+  if (precision == Precision::kFp32) {
+    const auto launch_of = [](const MeasuredUnit& smallest) {
+      return std::max(0.0, smallest.rest) / smallest.launches();
+    };
+    const double launch = (launch_of(blocks.front()) + launch_of(llama_blocks.front())) / 2;
+    if (!device.queued) device.launch_us = rounded(launch * 1e6);
+    blocks.erase(blocks.begin());
+    llama_blocks.erase(llama_blocks.begin());
+    std::cout << format("functions: {:.2f} us of the host each\n", launch * 1e6);
+  }
+  config::MeasuredSpec& measured = measured_of(device, precision);
+  measured.functions = rates_of(blocks, precision, device.launch_us * 1e-6);
+  measured.gated_functions = rates_of(llama_blocks, precision, device.launch_us * 1e-6);
+  measured.head_functions = rates_of(heads, precision, device.launch_us * 1e-6);
+  std::cout << "\n";
 }
 
 void measure_copies(DeviceBench& bench, double seconds) {
@@ -234,17 +294,17 @@ void measure_copies(DeviceBench& bench, double seconds) {
   if (!bench.speaks()) return;
   for (size_t i = 0; i < kSizes.size(); ++i)
     tell(format("copy {}", format_bytes(kSizes[i])), 2.0 * static_cast<double>(kSizes[i]), "GB/s",
-         quartiles_of(times[i]));
+         times[i]);
   // The norm reads a gradient; AdamW reads it again, and reads and writes a weight and two moments.
   constexpr double kUpdateBytes = 4 + 4 + 2 * 12;
-  const bench::Quartiles update = quartiles_of(times.back());
-  tell("AdamW and norm", kUpdateBytes * kElements, "GB/s", update);
-  const double copies = 2.0 * static_cast<double>(kSizes.back()) /
-                        quartiles_of(times[kSizes.size() - 1]).median / 1e9;
+  tell("AdamW and norm", kUpdateBytes * kElements, "GB/s", times.back());
+  const double copies =
+      2.0 * static_cast<double>(kSizes.back()) / undisturbed(times[kSizes.size() - 1]) / 1e9;
   config::DeviceSpec& device = bench.cluster().device;
   bench.set_peak(device.memory_gb_per_s, copies);
   device.memory_share = rounded(std::clamp(
-      kUpdateBytes * kElements / update.median / 1e9 / device.memory_gb_per_s, 1e-3, 1.0));
+      kUpdateBytes * kElements / undisturbed(times.back()) / 1e9 / device.memory_gb_per_s, 1e-3,
+      1.0));
   std::cout << "\n";
 }
 

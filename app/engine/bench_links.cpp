@@ -11,6 +11,7 @@
 #include "shoal/bench/fits.h"
 #include "shoal/bench/paired.h"
 #include "shoal/comm/world.h"
+#include "shoal/core/console.h"
 #include "shoal/core/error.h"
 #include "shoal/core/quantities.h"
 #include "shoal/plan/cost.h"
@@ -81,6 +82,27 @@ LinkCase case_of(const std::string& exchange,
           {.steps = 1, .bytes = bytes}};
 }
 
+// Returns what a rank computes between two calls. In training a call waits for the slowest of ranks that
+// have just computed, and threads that slept wake up for it. A GPU's stream does not sleep: nothing.
+std::function<void()> work_between(const at::TensorOptions& type) {
+  if (!type.device().is_cpu()) return [] {};
+  constexpr int64_t kWidth = 256;
+  const at::Tensor a = at::ones({kWidth, kWidth}, type);
+  return [a, product = at::empty_like(a)]() mutable { at::mm_out(product, a, a); };
+}
+
+// Returns the seconds of a call behind work, without those of the work.
+double seconds_behind(const std::function<void()>& work, const LinkCase& one) {
+  const double alone = bench::time_calls(work, one.calls);
+  const double both = bench::time_calls(
+      [&] {
+        work();
+        one.body();
+      },
+      one.calls);
+  return std::max(both - alone, 1e-7);
+}
+
 // Returns the share of a gather's time that is missing to products beside it: they are timed alone, the
 // gather alone, and both together, as training runs them.
 double taken_share(comm::World& world, comm::Group& group, int64_t size) {
@@ -107,18 +129,18 @@ double taken_share(comm::World& world, comm::Group& group, int64_t size) {
     for (int i = 0; i < products; ++i) at::mm_out(product, a, a);
     if (!product.is_cpu()) (void)product.select(0, 0).sum().item<float>();  // waits for a GPU
   };
-  std::vector<double> shares;
+  std::vector<double> alone, gathering, together;
   for (int i = 0; i < kTries; ++i) {
-    const double alone = seconds_of(compute);
-    const double gathering = seconds_of(gather);
-    const double together = seconds_of([&] {
+    alone.push_back(seconds_of(compute));
+    gathering.push_back(seconds_of(gather));
+    together.push_back(seconds_of([&] {
       comm::Pending pending = group.all_gather(whole, part, "bench");
       compute();
       pending.wait_host();
-    });
-    shares.push_back((together - alone) / gathering);
+    }));
   }
-  return std::clamp(bench::quartiles_of(shares).median, 0.0, 1.0);
+  const double added = bench::undisturbed(together) - bench::undisturbed(alone);
+  return std::clamp(added / bench::undisturbed(gathering), 0.0, 1.0);
 }
 
 // Ranks must make the same number of calls: the slowest decides.
@@ -146,6 +168,7 @@ void measure(comm::World& world, LinkGroup& link, const std::vector<int64_t>& si
   for (const char* const exchange : kExchanges) {
     for (const int64_t size : sizes) cases.push_back(case_of(exchange, link.group, size, type));
   }
+  const std::function<void()> work = work_between(type);
   std::atomic<int> done = 0;
   {
     std::optional<ProgressLine> line;
@@ -156,7 +179,7 @@ void measure(comm::World& world, LinkGroup& link, const std::vector<int64_t>& si
       });
     for (LinkCase& one : cases) one.calls = agreed_calls(world, one.body);
     for (done = 1; done <= kRounds; ++done) {
-      for (LinkCase& one : cases) one.seconds.push_back(bench::time_calls(one.body, one.calls));
+      for (LinkCase& one : cases) one.seconds.push_back(seconds_behind(work, one));
     }
   }
   const double taken = taken_share(world, link.group, sizes.back());
@@ -164,7 +187,7 @@ void measure(comm::World& world, LinkGroup& link, const std::vector<int64_t>& si
   std::vector<bench::LinkTime> times;
   for (LinkCase& one : cases) {
     print_case(link.name, one);
-    one.time.seconds = bench::quartiles_of(one.seconds).median;
+    one.time.seconds = bench::undisturbed(one.seconds);
     times.push_back(one.time);
   }
   const bench::LinkFit fit = bench::fit_link(times);

@@ -54,7 +54,9 @@ int run_bench(const std::vector<std::string>& arguments) {
       "  shoal launch --ranks 2 -- bench memory --save cluster.yaml",
       [&] { run_memory_bench(device); });
   add_device_options(memory, device);
-  command.footer("shoal bench tokenizer, which needs no engine, has a help of its own.");
+  command.footer(
+      "shoal bench tokenizer and shoal bench loader, which need no engine, have a help of their "
+      "own.");
   command.parse(arguments);
   return 0;
 }

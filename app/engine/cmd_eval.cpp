@@ -7,6 +7,7 @@
 
 #include <ATen/Parallel.h>
 
+#include "shoal/core/console.h"
 #include "shoal/core/error.h"
 #include "shoal/generate/data_loss.h"
 

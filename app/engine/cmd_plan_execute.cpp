@@ -26,6 +26,7 @@ struct ExecuteWords {
   bool execute = false;
   bool json = false;
   std::optional<std::string> cluster = std::nullopt;
+  std::optional<std::string> page = std::nullopt;
 };
 
 std::string joined(const std::optional<std::string>& calls,
@@ -73,6 +74,9 @@ int execute(const ExecuteWords& words) {
   if (words.cluster)
     throw UsageError(
         "--execute measures no time: leave out --cluster, or call plan without --execute");
+  if (words.page)
+    throw UsageError(
+        "--execute draws no pictures: leave out --page, or call plan without --execute");
   const auto began = Clock::now();
   const plan::Mesh mesh = plan::mesh_of(config.parallel, words.ranks);
   const std::vector<plan::Role> roles = plan::roles_of(config, mesh);
@@ -100,6 +104,7 @@ int run_plan_execute(const std::vector<std::string>& arguments) {
   command.option("--ranks", words.ranks, "of the whole job; 1 without this",
                  {.shown = "N", .range = {{1, kMaxRanks}}});
   command.option("--cluster", words.cluster, "refused: no time is measured", {.shown = "FILE"});
+  command.option("--page", words.page, "refused: no pictures are drawn", {.shown = "FILE"});
   command.flag("--execute", words.execute, "run the steps");
   command.flag("--json", words.json, "as JSON, sizes in bytes");
   return command.parse(arguments) ? execute(words) : 0;

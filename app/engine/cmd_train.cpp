@@ -4,18 +4,24 @@
 #include <filesystem>
 #include <iostream>
 
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include "shoal/cluster/restarts.h"
 #include "shoal/cluster/run_owner.h"
+#include "shoal/cluster/step_page.h"
 #include "shoal/comm/world.h"
 #include "shoal/config/cluster_config.h"
 #include "shoal/config/print.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
 #include "shoal/core/log.h"
+#include "shoal/core/quantities.h"
 #include "shoal/data/tokenizer/encoder.h"
 #include "shoal/generate/generator.h"
 #include "shoal/metrics/terminal.h"
+#include "shoal/plan/layout.h"
+#include "shoal/plan/memory.h"
 #include "shoal/state/checkpoint_store.h"
 #include "shoal/train/trainer.h"
 
@@ -33,11 +39,11 @@ namespace fs = std::filesystem;
 
 // Makes the run's directory, or takes an existing one.
 std::unique_ptr<cluster::RunOwner> own_run_directory(const Job& job, const fs::path& directory) {
-  make_output_directory(directory.string());
+  make_output_directory(directory.string(), "run.directory/run.name");
   auto owner = std::make_unique<cluster::RunOwner>(
       directory, job.me, job.environment,
       cluster::RunOwnerOptions{.take_over = job.config.run.take_over});
-  if (job.config.train.init_from != config::kFromResume &&
+  if (job.config.train.init_from != config::kFromResume && job.me.restarts == 0 &&
       !state::checkpoints_in(directory / "checkpoints").empty())
     throw UsageError(
         format("{} holds checkpoints of a run: go on with it by --set "
@@ -75,6 +81,11 @@ int evaluate_only(train::Trainer& trainer, bool speaks) {
   return 0;
 }
 
+std::string cause_of_restart(const Job& job) {
+  const std::string cause = job.environment.get_or(cluster::kRestartCauseVariable, "");
+  return cause.empty() ? "" : "; " + cause;
+}
+
 // Returns the sinks of metrics: files and the terminal on rank 0, none on other ranks.
 metrics::Sinks sinks_of(const Job& job,
                         const train::Trainer& trainer,
@@ -83,14 +94,33 @@ metrics::Sinks sinks_of(const Job& job,
   if (!job.speaks()) return {};
   describe_run(job, trainer.config(), directory);
   keep_tokenizer(trainer.config().data.sources.front(), directory);
-  metrics::Sinks sinks =
-      metrics::open_files(directory, trainer.steps_done() == 0 ? 0 : trainer.steps_done() + 1);
+  const bool anew = trainer.steps_done() == 0 && job.me.restarts == 0;
+  metrics::Sinks sinks = metrics::open_files(directory, anew ? 0 : trainer.steps_done() + 1);
   sinks.add(std::make_unique<PlanFile>(directory / "plan.json", trainer.config(), job.me.world_size,
                                        cluster));
   sinks.add(std::make_unique<metrics::Terminal>(
       STDOUT_FILENO, metrics::TerminalOptions{.total_steps = trainer.config().train.steps,
                                               .print_every = trainer.config().train.log_every}));
+  if (job.me.restarts > 0)
+    sinks.text(trainer.steps_done(), "restart",
+               format("restart {}: goes on after step {}{}", job.me.restarts, trainer.steps_done(),
+                      cause_of_restart(job)));
   return sinks;
+}
+
+// Throws when the tensors of a step are more than this host can hold: the kernel would kill the rank
+// in the middle of it, without a word. A GPU's allocator says so itself.
+void require_memory(const config::RunConfig& config, const comm::World& world) {
+  struct sysinfo host {};
+  if (!world.device().is_cpu() || ::sysinfo(&host) != 0) return;
+  const auto there = static_cast<int64_t>(host.totalram + host.totalswap) * host.mem_unit;
+  const plan::Mesh mesh = plan::mesh_of(config.parallel, world.size());
+  const int64_t needed = plan::memory_of_step(config, mesh, world.rank()).peak();
+  if (needed <= there) return;
+  throw UsageError(format(
+      "a step needs {} of memory, but this host has {}: lower train.micro_batch, train.batch "
+      "or the model, or use more ranks; `shoal plan CONFIG` tells what needs how much",
+      format_bytes(needed), format_bytes(there)));
 }
 
 int train_in(const fs::path& directory,
@@ -101,6 +131,7 @@ int train_in(const fs::path& directory,
              const std::optional<config::ClusterConfig>& cluster) {
   train::Trainer trainer(job.config, directory, world, hooks);
   if (trainer.config().train.eval_only) return evaluate_only(trainer, job.speaks());
+  require_memory(trainer.config(), world);
   metrics::Sinks sinks = sinks_of(job, trainer, directory, cluster);
   if (trainer.run(sinks) == train::End::kDone) return 0;
   const int stopped_by = signal.received().value_or(SIGTERM);  // another rank's may have been first
@@ -137,11 +168,14 @@ int run_train(const std::vector<std::string>& arguments) {
       job.speaks() ? own_run_directory(job, directory) : nullptr;
   const auto world = comm::World::join(job.me, job.environment, world_options(job));
   world->control().barrier("the run's directory");
+  cluster::StepReport report;
   const int code = train_in(directory, job, *world,
                             {.stop = [&] { return signal.received().has_value(); },
                              .owns_run = [&] { return !owner || !owner->was_lost(); },
                              .owns_run_now = [&] { return !owner || owner->owns(); },
                              .sample = sampler_for(job.config),
+                             .progress = [&](int64_t steps) { report.tell(steps); },
+                             .restarted = job.me.restarts > 0,
                              .process_began = began},
                             signal, cluster);
   world->leave();

@@ -269,6 +269,17 @@ void add_options(Arguments& command, VerifyWords& words) {
   command.flag("--json", words.json, "as JSON");
 }
 
+// What a hunt draws itself, or what is only for one, would otherwise be ignored without a word.
+void refuse_mixed(const VerifyWords& words) {
+  if (words.random && (words.file || words.layout || !words.sets.empty()))
+    throw UsageError(
+        "--random draws models and layouts itself: leave out CONFIG, --layout and --set, or "
+        "--random");
+  if (!words.random && (words.resume || words.stop_at_first))
+    throw UsageError(format("{} is for --random N: add that, or leave it out",
+                            words.resume ? "--resume" : "--stop-at-first"));
+}
+
 }  // namespace
 
 int run_verify(const std::vector<std::string>& arguments) {
@@ -284,6 +295,7 @@ int run_verify(const std::vector<std::string>& arguments) {
   if (!command.parse(arguments)) return 0;
   const auto environment = cluster::Environment::of_this_process();
   if (const auto directory = environment.get(kHuntDirectory)) return hunt_as_rank(*directory);
+  refuse_mixed(words);
   if (words.random)
     return hunt({.cases = *words.random,
                  .seed = static_cast<uint64_t>(words.seed),

@@ -10,6 +10,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "shoal/bench/rounds.h"
+#include "shoal/core/console.h"
 #include "shoal/core/format.h"
 #include "shoal/model/precision.h"
 
@@ -63,7 +64,7 @@ std::vector<std::vector<double>> DeviceBench::measure(std::vector<std::function<
 std::vector<std::vector<double>> DeviceBench::slowest(
     const std::vector<std::vector<double>>& mine) {
   double sum = 0;
-  for (const std::vector<double>& body : mine) sum += bench::quartiles_of(body).median;
+  for (const std::vector<double>& body : mine) sum += bench::undisturbed(body);
   const auto agree = [this](const at::Tensor& values) {
     world_->control().all_reduce(values, comm::Reduce::kMax, "the slowest rank");
   };

@@ -49,35 +49,40 @@ std::function<void()> attention_case(const AttentionShape& shape,
   };
 }
 
-BlockCase block_case(const config::ModelConfig& model,
-                     int64_t sequences,
-                     const model::Materials& materials) {
+UnitCase unit_case(config::UnitKind kind,
+                   const config::ModelConfig& model,
+                   int64_t sequences,
+                   const model::Materials& materials) {
+  const bool head = kind == config::UnitKind::kHead;
   struct Built {
     model::PlainBuilder builder{model::BuilderOptions{.seed = 1}};
     std::unique_ptr<model::Decoder> decoder;
     model::Pass pass;
   };
   const auto built = std::make_shared<Built>();
-  built->decoder =
-      std::make_unique<model::Decoder>(model, built->builder, blueprint::UnitRange{.blocks = 1});
+  built->decoder = std::make_unique<model::Decoder>(
+      model, built->builder, blueprint::UnitRange{.blocks = head ? 0 : 1, .head = head});
   built->decoder->make_tables(materials);
   model::UnitWeights& weights = built->decoder->units()[0]->weights();
   weights.materialize(materials);
   built->pass.tokens =
       at::zeros({sequences, model.context}, at::TensorOptions(at::kLong).device(materials.device));
   built->decoder->place(built->pass);
+  if (head) built->pass.targets = {.classes = built->pass.tokens.flatten()};
 
   std::vector<std::function<void()>> parts;
   for (const blueprint::Product& product : blueprint::products_of(weights.blueprint(), model))
     parts.push_back(product_case({sequences * model.context, product.in, product.out}, materials));
-  parts.push_back(attention_case({sequences, model.heads, model.context, model.features_per_head()},
-                                 materials));
+  if (!head)
+    parts.push_back(attention_case(
+        {sequences, model.heads, model.context, model.features_per_head()}, materials));
   const at::Tensor x = numbers({sequences, model.context, model.width}, materials);
   return {.whole =
-              [built, x, gradient = at::ones_like(x)] {
+              [built, x] {
                 model::Unit& unit = *built->decoder->units()[0];
                 unit.weights().open_gradients();
-                torch::autograd::backward({unit.forward(leaf_of(x), built->pass)}, {gradient});
+                const at::Tensor y = unit.forward(leaf_of(x), built->pass);
+                torch::autograd::backward({y}, {at::ones_like(y)});
                 unit.weights().close_gradients();
               },
           .parts =

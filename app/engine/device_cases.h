@@ -44,16 +44,17 @@ std::function<void()> product_case(const ProductShape& shape, const model::Mater
 std::function<void()> attention_case(const AttentionShape& shape,
                                      const model::Materials& materials);
 
-// A block, and what it consists of: its products and its attention alone, one after the other.
-struct BlockCase {
+// A unit, and what it consists of: its products and its attention alone, one after the other.
+struct UnitCase {
   std::function<void()> whole;
   std::function<void()> parts;
 };
 
-// `model` has a vocab_size.
-BlockCase block_case(const config::ModelConfig& model,
-                     int64_t sequences,
-                     const model::Materials& materials);
+// A block, or a head with a matrix of its own. `model` has a vocab_size and is not tied.
+UnitCase unit_case(config::UnitKind kind,
+                   const config::ModelConfig& model,
+                   int64_t sequences,
+                   const model::Materials& materials);
 
 // A step of AdamW on so many elements of one unit, with the norm of the gradient.
 std::function<void()> update_case(int64_t elements, const model::Materials& materials);

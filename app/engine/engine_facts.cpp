@@ -1,5 +1,7 @@
 #include "app/engine/engine_facts.h"
 
+#include <iostream>
+
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <ATen/Version.h>
@@ -37,6 +39,19 @@ void add_engine_facts(Report& report) {
     engine.add(name, Report::Named{{"usable", status.usable}, {"about", status.text}},
                format("{}: {}", status.usable ? "yes" : "no", status.text));
   }
+}
+
+int print_engine_version(const std::vector<std::string>& /*arguments*/) {
+  std::cout << format("engine: libtorch {} on {}\nbackends:", TORCH_VERSION,
+                      at::hasCUDA() ? "CUDA" : "CPUs");
+  const char* separator = " ";
+  for (const comm::BackendStatus& status : comm::backend_table()) {
+    if (!status.usable) continue;
+    std::cout << separator << config::write_value(status.backend);
+    separator = ", ";
+  }
+  std::cout << "\n";
+  return 0;
 }
 
 void add_world_facts(Report& report, comm::World& world) {

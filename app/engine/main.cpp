@@ -22,10 +22,11 @@
 #include "app/engine/cmd_plan_execute.h"
 #include "app/engine/cmd_train.h"
 #include "app/engine/cmd_verify.h"
+#include "app/engine/engine_facts.h"
 
 namespace {
 
-constexpr std::array<shoal::app::Command, 7> kCommands = {{
+constexpr std::array<shoal::app::Command, 8> kCommands = {{
     {"doctor", "what this build, host and job can do", shoal::app::run_engine_doctor},
     {"train", "train a model as a config says", shoal::app::run_train},
     {"generate", "text that a model writes behind a prompt", shoal::app::run_generate},
@@ -34,6 +35,7 @@ constexpr std::array<shoal::app::Command, 7> kCommands = {{
     {"plan", "a step of each role of a layout, without memory and peers",
      shoal::app::run_plan_execute},
     {"bench", "measured ceilings, and how close shoal gets", shoal::app::run_bench},
+    {"--version", "", shoal::app::print_engine_version},
 }};
 
 // A usage error is usually the same on every rank: rank 0 reports it, and its exit makes the
@@ -50,11 +52,22 @@ bool may_be_rank_zero() {
   }
 }
 
+// `shoal train` blocks SIGTERM in order to save before it ends. Here there is nothing to save, and
+// the launcher's wish is all that is waited for.
+void let_launcher_end_this() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, SIGTERM);
+  ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+}
+
 void give_rank_zero_time(const std::exception_ptr& problem) {
   try {
     std::rethrow_exception(problem);
   } catch (const shoal::UsageError&) {
-    if (!may_be_rank_zero()) std::this_thread::sleep_for(kTimeForRankZero);
+    if (may_be_rank_zero()) return;
+    let_launcher_end_this();
+    std::this_thread::sleep_for(kTimeForRankZero);
   } catch (...) {  // other errors are this rank's own
   }
 }

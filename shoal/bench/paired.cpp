@@ -35,6 +35,8 @@ Quartiles quartiles_of(std::vector<double> values) {
           kErrorOfSpread * (high - low) / std::sqrt(static_cast<double>(values.size()))};
 }
 
+double undisturbed(const std::vector<double>& seconds) { return quartiles_of(seconds).low; }
+
 double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }

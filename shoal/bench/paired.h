@@ -29,6 +29,10 @@ struct Quartiles {
 // The quartiles, interpolated linearly between neighbouring values; needs at least one value.
 Quartiles quartiles_of(std::vector<double> values);
 
+// Returns the seconds of something that nobody disturbs, from measured ones: their lower quartile, as
+// others on a host only make things slower. Needs at least one value.
+double undisturbed(const std::vector<double>& seconds);
+
 struct Paired {
   Quartiles ratio;      // a / b, round by round
   Quartiles a_seconds;  // seconds of one call

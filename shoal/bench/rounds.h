@@ -2,7 +2,7 @@
 // slows all of them.
 //
 //   const std::vector<std::vector<double>> seconds = measure_rounds({.bodies = bodies, .seconds = 10});
-//   quartiles_of(seconds[0]).median                   // of one call of the first
+//   undisturbed(seconds[0])                           // of one call of the first
 #pragma once
 
 #include <functional>

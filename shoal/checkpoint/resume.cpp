@@ -104,16 +104,20 @@ Described load_newest(const fs::path& root,
                       const TrainingState& state,
                       const std::function<void(const Described&)>& accept) {
   const std::vector<fs::path> paths = candidates(state.world, root);
+  std::string why;  // of the newest
   for (const fs::path& path : paths) {
     try {
       return load_one(path, state, accept);
     } catch (const DataError& error) {
+      if (why.empty()) why = error.what();
       if (state.world.rank() == 0)
         log::warn("{} cannot be loaded, trying the one before: {}", path.string(), error.what());
     }
   }
-  throw DataError(
-      format("none of the {} checkpoints in {} can be loaded", paths.size(), root.string()));
+  throw DataError(format(
+      "none of the {} checkpoints in {} can be loaded, the newest because {}: go on with the "
+      "config of that run, or start one with another name",
+      paths.size(), root.string(), why));
 }
 
 }  // namespace

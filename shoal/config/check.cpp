@@ -52,7 +52,7 @@ void check_automatic_shard(const ParallelConfig& p, int ranks, std::vector<Probl
 
 void check_given_shard(const ParallelConfig& p, int ranks, std::vector<Problem>& found) {
   const int64_t beside = ranks_beside_shard(p);
-  const int64_t total = product({beside, *p.dp_shard});
+  const int64_t total = ranks_asked_for(p);
   if (total == ranks) return;
   std::string hint = total <= kMaxRanks ? format("launch {} ranks, or ", total) : "";
   hint += ranks % beside == 0 ? format("write `dp_shard: {}` or `dp_shard: auto`", ranks / beside)
@@ -142,6 +142,10 @@ void check_kept_steps(const TrainConfig& train, std::vector<Problem>& found) {
 }
 
 }  // namespace
+
+int64_t ranks_asked_for(const ParallelConfig& parallel) {
+  return product({ranks_beside_shard(parallel), parallel.dp_shard.value_or(1)});
+}
 
 std::vector<Problem> check(const RunConfig& config, const JobSize& job) {
   std::vector<Problem> found;

@@ -3,6 +3,7 @@
 // Rules for a single value stand beside its field (rule.h); here are those that take several.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -16,6 +17,9 @@ struct JobSize {
   int ranks = 1;
   std::optional<int> ranks_per_node = std::nullopt;  // if unknown, not checked
 };
+
+// Returns the ranks that the degrees ask for, `dp_shard: auto` as one; past 10^12 always the same number.
+int64_t ranks_asked_for(const ParallelConfig& parallel);
 
 // Returns every disagreement, with the arithmetic. Places are left empty: load.h fills them in.
 std::vector<Problem> check(const RunConfig& config, const JobSize& job);

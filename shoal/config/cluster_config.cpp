@@ -9,6 +9,7 @@
 #include "shoal/config/text.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
+#include "shoal/core/shipped_file.h"
 
 namespace shoal::config {
 namespace {
@@ -32,6 +33,15 @@ void check_curve(const Curve& curve, const std::string& key, std::vector<Problem
   }
 }
 
+void check_curves(const MeasuredSpec& measured,
+                  const std::string& key,
+                  std::vector<Problem>& problems) {
+  check_curve(measured.attention, key + ".attention", problems);
+  check_curve(measured.functions, key + ".functions", problems);
+  check_curve(measured.gated_functions, key + ".gated_functions", problems);
+  check_curve(measured.head_functions, key + ".head_functions", problems);
+}
+
 // Returns the lines of comments at the head of a file, without those of `name`.
 std::string kept_head(std::string_view text, std::string_view name) {
   const std::string own = format("# {}:", name);
@@ -53,6 +63,12 @@ double Curve::at(double size) const {
   const auto i = static_cast<size_t>(above - sizes.begin());
   const double part = std::log(size / sizes[i - 1]) / std::log(sizes[i] / sizes[i - 1]);
   return rates[i - 1] * std::pow(rates[i] / rates[i - 1], part);
+}
+
+const Curve& MeasuredSpec::functions_of(UnitKind unit, Activation activation) const {
+  if (unit == UnitKind::kHead && !head_functions.empty()) return head_functions;
+  const bool gated = unit == UnitKind::kBlock && activation == Activation::kSwiglu;
+  return gated && !gated_functions.empty() ? gated_functions : functions;
 }
 
 const MeasuredSpec& DeviceSpec::measured(Precision precision) const {
@@ -110,15 +126,13 @@ ClusterConfig load_cluster(const std::filesystem::path& file) {
   ClusterConfig cluster;
   Findings found;
   try {
-    read_yaml(table_of(cluster), read_file(file, kMaxConfigBytes), file.string(), found);
+    read_yaml(table_of(cluster), read_file(own_or_shipped(file), kMaxConfigBytes), file.string(),
+              found);
   } catch (const DataError& error) {
     throw UsageError(format("{}: name a YAML file such as those of clusters/", error.what()));
   }
-  const DeviceSpec& device = cluster.device;
-  check_curve(device.fp32.attention, "device.fp32.attention", found.problems);
-  check_curve(device.fp32.functions, "device.fp32.functions", found.problems);
-  check_curve(device.bf16.attention, "device.bf16.attention", found.problems);
-  check_curve(device.bf16.functions, "device.bf16.functions", found.problems);
+  check_curves(cluster.device.fp32, "device.fp32", found.problems);
+  check_curves(cluster.device.bf16, "device.bf16", found.problems);
   check_curve(cluster.node.rates, "node.rates", found.problems);
   check_curve(cluster.network.rates, "network.rates", found.problems);
   if (!found.problems.empty())

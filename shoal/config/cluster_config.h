@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "shoal/config/model_config.h"
 #include "shoal/config/rule.h"
 #include "shoal/config/train_config.h"
 
@@ -43,6 +44,12 @@ struct MeasuredSpec {
   std::optional<double> products_gb_per_s;
   Curve attention;
   Curve functions;
+  Curve gated_functions;
+  Curve head_functions;
+
+  // Returns the rates of a unit's functions beside products and attention: a curve without points when
+  // none was measured.
+  [[nodiscard]] const Curve& functions_of(UnitKind unit, Activation activation) const;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -60,6 +67,8 @@ struct MeasuredSpec {
     visit("functions", self.functions,
           "10^9 bytes per second of a unit's functions beside products and attention, by the 10^6 "
           "bytes that its forward pass leaves");
+    visit("gated_functions", self.gated_functions, "in place of functions, in blocks with SwiGLU");
+    visit("head_functions", self.head_functions, "in place of functions, in the head");
   }
 };
 

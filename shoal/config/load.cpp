@@ -5,6 +5,7 @@
 
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
+#include "shoal/core/shipped_file.h"
 
 namespace shoal::config {
 namespace {
@@ -59,7 +60,7 @@ Loaded load_text(std::string_view text, const Request& request) {
 Loaded load(const Request& request) {
   if (!request.file) return load_text("", request);
   try {
-    return load_text(read_file(*request.file, kMaxConfigBytes), request);
+    return load_text(read_file(own_or_shipped(*request.file), kMaxConfigBytes), request);
   } catch (const DataError& error) {
     Loaded loaded;
     loaded.found.problems.push_back(

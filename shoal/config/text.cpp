@@ -41,6 +41,18 @@ bool is_c1_control(std::string_view sequence) {
   return sequence.size() == 2 && byte_at(sequence, 0) == 0xC2 && byte_at(sequence, 1) < 0xA0;
 }
 
+// Removes the first character from `text`, or a byte that begins none, and returns it as a terminal
+// may get it.
+std::string take_printable(std::string_view& text) {
+  const size_t length = sequence_length(text);
+  const std::string_view piece = text.substr(0, std::max<size_t>(length, 1));
+  text.remove_prefix(piece.size());
+  if (length > 0 && !is_control(piece[0]) && !is_c1_control(piece)) return std::string(piece);
+  std::string escaped;
+  for (const char c : piece) escaped += format("\\x{:02x}", static_cast<unsigned char>(c));
+  return escaped;
+}
+
 }  // namespace
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
@@ -74,19 +86,25 @@ std::string shown(std::string_view text) {
   const bool simple = !text.empty() && std::all_of(text.begin(), text.end(), is_plain);
   if (simple && text.size() <= kMaxShown) return std::string(text);
   std::string quoted = "\"";
-  size_t offset = 0;
-  while (offset < text.size() && offset < kMaxShown) {
-    const size_t length = sequence_length(text.substr(offset));
-    const std::string_view piece = text.substr(offset, std::max<size_t>(length, 1));
-    if (length == 0 || is_control(piece[0]) || is_c1_control(piece)) {
-      for (const char c : piece) quoted += format("\\x{:02x}", static_cast<unsigned char>(c));
-    } else {
-      if (piece == "\"" || piece == "\\") quoted += '\\';
-      quoted += piece;
-    }
-    offset += piece.size();
+  const size_t size = text.size();
+  while (!text.empty() && size - text.size() < kMaxShown) {
+    if (text[0] == '"' || text[0] == '\\') quoted += '\\';
+    quoted += take_printable(text);
   }
-  return quoted + (offset < text.size() ? "...\"" : "\"");
+  return quoted + (text.empty() ? "\"" : "...\"");
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    if (text[0] == '\n') {
+      out += '\n';
+      text.remove_prefix(1);
+    } else {
+      out += take_printable(text);
+    }
+  }
+  return out;
 }
 
 std::string wrapped(std::string_view text, std::string_view indent) {

@@ -22,6 +22,10 @@ std::optional<BadText> find_bad_text(std::string_view text);
 // characters escaped, long text cut. The result is printable, whatever was in the file.
 std::string shown(std::string_view text);
 
+// Returns `text` with every byte as \xNN that is a control character other than a line feed, or no
+// UTF-8: for a message that quotes what it was given.
+std::string printable(std::string_view text);
+
 // Returns `text` broken at spaces into lines of at most 100 columns, each after `indent`, with line
 // ends.
 std::string wrapped(std::string_view text, std::string_view indent);

@@ -27,6 +27,7 @@ enum class ExitCode : int {
   kReplayFailed = 17,  // the replay disagreed: some hardware computes wrongly
   kBug = 70,           // shoal is wrong
   kRequeue = 75,       // a peer or the network is gone: start the job again
+  kNoProgress = 76,  // it was started again and again, and always failed before the next checkpoint
 };
 
 constexpr int kSignalExitBase = 128;

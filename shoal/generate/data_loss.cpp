@@ -18,8 +18,9 @@ void check(const config::ModelConfig& config, const data::SampleStream& stream) 
                "with another tokenizer",
                stream.layout().vocab_size, *config.vocab_size));
   if (stream.sequence_length() > config.context)
-    throw UsageError(format("the sequence length is {}, but the model's context is {}",
-                            stream.sequence_length(), config.context));
+    throw UsageError(
+        format("the sequence length is {}, but the model's context is {}: choose {} or less",
+               stream.sequence_length(), config.context, config.context));
 }
 
 }  // namespace

@@ -87,7 +87,10 @@ int64_t num_targets(const Pass& pass) {
   return counted.defined() ? counted.ne(0).sum().item<int64_t>() : pass.targets->classes.numel();
 }
 
-Decoder::Decoder(const ModelConfig& config, Builder& builder, const blueprint::UnitRange& range)
+Decoder::Decoder(const ModelConfig& config,
+                 Builder& builder,
+                 const blueprint::UnitRange& range,
+                 const MakeBlock& block)
     : config_(config) {
   make_first_calls();
   const Embedding* embedding = nullptr;
@@ -102,7 +105,7 @@ Decoder::Decoder(const ModelConfig& config, Builder& builder, const blueprint::U
         break;
       }
       case config::UnitKind::kBlock:
-        units_.push_back(make_block(config, number++, std::move(unit), builder));
+        units_.push_back(block(config, number++, std::move(unit), builder));
         break;
       case config::UnitKind::kHead:
         units_.push_back(

@@ -16,6 +16,7 @@
 
 #include "shoal/blueprint/decoder.h"
 #include "shoal/config/model_config.h"
+#include "shoal/model/block.h"
 #include "shoal/model/builder.h"
 #include "shoal/model/unit.h"
 
@@ -24,7 +25,10 @@ namespace shoal::model {
 class Decoder {
  public:
   // `config.vocab_size` is given.
-  Decoder(const config::ModelConfig& config, Builder& builder, const blueprint::UnitRange& range);
+  Decoder(const config::ModelConfig& config,
+          Builder& builder,
+          const blueprint::UnitRange& range,
+          const MakeBlock& block = make_block);
 
   // What is computed beside weights: angles of rotary positions.
   void make_tables(const Materials& materials);

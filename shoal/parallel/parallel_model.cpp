@@ -62,14 +62,15 @@ at::Tensor part_of(const at::Tensor& whole, const Holding& holding) {
 
 ParallelModel::ParallelModel(const config::RunConfig& config,
                              const Ranks& ranks,
-                             const model::Materials& materials)
+                             const model::Materials& materials,
+                             const model::MakeBlock& block)
     : materials_(materials),
       ranks_(ranks),
       plan_(plan::plan_of(config, ranks.mesh(), ranks.rank())),
       losses_(ranks.along(kLossAxes)),
       builder_(builder_for(ranks.along(Axis::kTp),
                            {.recompute = config.train.recompute, .seed = config.run.seed})),
-      stages_(make_stages()),
+      stages_(make_stages(block)),
       optimizer_(materials.gradients ? make_optimizer() : nullptr),
       program_(plan::training_program(plan_)),
       forward_program_(plan::forward_program(plan_, 1)),
@@ -79,12 +80,13 @@ ParallelModel::ParallelModel(const config::RunConfig& config,
 
 ParallelModel::~ParallelModel() = default;
 
-std::vector<StageTensors> ParallelModel::make_stages() const {
+std::vector<StageTensors> ParallelModel::make_stages(const model::MakeBlock& block) const {
   const DataRanks data{ranks_.along(plan_.shards), ranks_.along(plan_.replicas)};
   std::vector<StageTensors> stages;
   for (const plan::StagePlan& stage : plan_.stages) {
     StageTensors& tensors = stages.emplace_back();
-    tensors.decoder = std::make_unique<model::Decoder>(plan_.config.model, *builder_, stage.range);
+    tensors.decoder =
+        std::make_unique<model::Decoder>(plan_.config.model, *builder_, stage.range, block);
     tensors.decoder->make_tables(materials_);
     for (const plan::GroupPlan& group : stage.groups) {
       std::vector<model::UnitWeights*> units;

@@ -49,7 +49,8 @@ class ParallelModel {
   // `materials.gradients` is false. `ranks` outlives the model. Collective, as are all steps below.
   ParallelModel(const config::RunConfig& config,
                 const Ranks& ranks,
-                const model::Materials& materials);
+                const model::Materials& materials,
+                const model::MakeBlock& block = model::make_block);
   ~ParallelModel();
 
   // Runs the program of a step until gradients are complete, and returns the loss of all ranks: the
@@ -93,7 +94,7 @@ class ParallelModel {
   [[nodiscard]] const config::ModelConfig& config() const { return plan_.config.model; }
 
  private:
-  [[nodiscard]] std::vector<StageTensors> make_stages() const;
+  [[nodiscard]] std::vector<StageTensors> make_stages(const model::MakeBlock& block) const;
   [[nodiscard]] std::unique_ptr<optim::Optimizer> make_optimizer() const;
   // Adds positions and rotary angles to the passes, and gives them to the executor.
   void begin(std::span<const model::Pass> passes);

@@ -5,17 +5,9 @@
 
 #include "shoal/blueprint/launches.h"
 #include "shoal/plan/counts.h"
+#include "shoal/plan/device_allowance.h"
 
 namespace shoal::plan {
-namespace {
-
-using blueprint::UnitActivations;
-
-double moved(const UnitActivations& unit) {
-  return static_cast<double>(unit.inside + unit.output + unit.forward);
-}
-
-}  // namespace
 
 double seconds_of_bytes(const config::DeviceSpec& device, double bytes) {
   return bytes / (device.memory_gb_per_s * 1e9 * device.memory_share);
@@ -37,12 +29,20 @@ CallSeconds call_seconds(
   const config::LinkSpec& link = nodes == 1 ? cluster.node : cluster.network;
   const bool transfer = exchange == Exchange::kSend || exchange == Exchange::kReceive;
   if (ranks == 1 && !transfer) return {};
+  const double rounds = exchange == Exchange::kAllReduce ? 2 : 1;
+  if (kind_of(cluster.device) == DeviceKind::kCpu && nodes > 1 && !transfer) {
+    // On CPUs every rank sends its part to each of the others itself.
+    const double on_node = std::max(1.0, 1.0 * ranks / nodes);
+    const double part = bytes / ranks;
+    return {.seconds = rounds * ((ranks - on_node) * cluster.network.step_seconds(part) +
+                                 (on_node - 1) * cluster.node.step_seconds(part)),
+            .link = Link::kNetwork};
+  }
   // Rings between nodes run over the links of all their members on a node.
   const double beside = transfer || nodes == 1 ? 1 : std::max(1.0, 1.0 * ranks / nodes);
   const double times = std::min(beside, cluster.node.gb_per_s / link.gb_per_s);
   const double steps = transfer ? 1 : steps_among(ranks);
   const double of_step = transfer ? bytes : bytes * (ranks - 1) / ranks / steps;
-  const double rounds = exchange == Exchange::kAllReduce ? 2 : 1;
   const double seconds = rounds * steps * link.step_seconds(of_step, times);
   return {.seconds = seconds, .link = nodes == 1 ? Link::kNode : Link::kNetwork};
 }
@@ -125,15 +125,17 @@ double Costs::of_functions(const Operation& operation, double attention_bytes) c
   const config::UnitKind kind = unit_of(plan_, operation).kind;
   const bool backward = operation.kind == OpKind::kBackward;
   const auto kept = [&](config::Recompute recompute) {
-    return moved(blueprint::activations_of(kind, model, plan_.shape_of(operation.micro_batch),
-                                           plan_.bytes, recompute));
+    return static_cast<double>(blueprint::activations_of(kind, model,
+                                                         plan_.shape_of(operation.micro_batch),
+                                                         plan_.bytes, recompute)
+                                   .left());
   };
   const double left = kept(config::Recompute::kNone);
   double bytes = left * (backward ? 3 : 2) + attention_bytes;
   if (backward && plan_.config.train.recompute == config::Recompute::kSelective)
     bytes += 2 * (left - kept(config::Recompute::kSelective));
-  return measured_.functions.empty() ? of_bytes(bytes)
-                                     : bytes / (1e9 * measured_.functions.at(1e-6 * left));
+  const config::Curve& rates = measured_.functions_of(kind, model.activation);
+  return rates.empty() ? of_bytes(bytes) : bytes / (1e9 * rates.at(1e-6 * left));
 }
 
 ComputeSeconds Costs::of_unit(const Operation& operation) const {

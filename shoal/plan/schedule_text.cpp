@@ -7,6 +7,7 @@
 #include <optional>
 #include <unordered_set>
 
+#include "shoal/config/text.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
 
@@ -65,7 +66,7 @@ class Reader {
   };
 
   [[noreturn]] void refuse(const std::string& why) const {
-    throw DataError(format("{}:{}: {}", name_, line_, why));
+    throw DataError(format("{}:{}: {}", name_, line_, config::printable(why)));
   }
 
   void read_line(std::string_view line) {

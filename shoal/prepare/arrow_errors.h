@@ -13,7 +13,12 @@ namespace shoal::prepare {
 // Throws DataError unless the status is ok. `what` names the file: "reading corpus/a.parquet".
 inline void must(const arrow::Status& status, const std::string& what) {
   if (status.ok()) return;
-  const std::string why = status.detail() ? ": " + status.detail()->ToString() : "";
+  std::string why;
+  if (status.detail()) {
+    why = ": " + status.detail()->ToString();
+  } else if (what.starts_with("reading ")) {  // and not a disk or network that failed
+    why = "; it is damaged, or not what its name says";
+  }
   throw DataError(format("{}: {}{}", what, status.message(), why));
 }
 

@@ -34,10 +34,14 @@ uint64_t little_endian(std::string_view bytes) {
 // Where the JSON is in the file.
 std::string_view json_of(std::string_view file) {
   if (file.size() < kLengthBytes)
-    throw DataError(format("it has {} bytes, too few for a header", file.size()));
+    throw DataError(
+        format("it has {} bytes, too few for a header: it was cut, or is no safetensors file",
+               file.size()));
   const uint64_t size = little_endian(file);
   if (size > kMaxHeaderBytes)
-    throw DataError(format("its header has {} bytes, at most {} are read", size, kMaxHeaderBytes));
+    throw DataError(format(
+        "its header has {} bytes, at most {} are read: it is damaged, or no safetensors file", size,
+        kMaxHeaderBytes));
   if (size > file.size() - kLengthBytes)
     throw DataError(format("its header has {} bytes, but the file only {}", size, file.size()));
   return file.substr(kLengthBytes, size);
@@ -140,7 +144,9 @@ void check_places(const std::vector<TensorInfo>& tensors, uint64_t data_start, u
     end = tensor.at + tensor.bytes;
   }
   if (end != file_size)
-    throw DataError(format("its tensors end at {}, but the file has {} bytes", end, file_size));
+    throw DataError(
+        format("its tensors end at {}, but the file has {} bytes: it was cut or is damaged", end,
+               file_size));
 }
 
 std::vector<size_t> order_by_name(const std::vector<TensorInfo>& tensors) {

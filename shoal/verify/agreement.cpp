@@ -209,13 +209,13 @@ Agreement compare_with_one_rank(const config::RunConfig& config,
   const Ranks alone = Ranks::alone(world);
   const Ranks ranks(world, config);  // the last group: no further connections are accepted
 
-  Side layout(config, ranks);
+  Side layout(config, ranks, options.block);
   // On rank 0: one side in the layout's precision and one in fp64; when the layout computes in
   // fp64, the second begins one ulp away.
   std::vector<std::unique_ptr<Side>> sides;
   if (world.rank() == 0) {
-    sides.push_back(std::make_unique<Side>(plain, alone));
-    sides.push_back(std::make_unique<Side>(exact, alone));
+    sides.push_back(std::make_unique<Side>(plain, alone, options.block));
+    sides.push_back(std::make_unique<Side>(exact, alone, options.block));
     if (is_exact) move_by_last_place(*sides.back());
   }
   std::vector<Holdings> of_one_rank;

@@ -18,6 +18,7 @@
 
 #include "shoal/comm/world.h"
 #include "shoal/config/run_config.h"
+#include "shoal/model/block.h"
 
 namespace shoal::parallel {
 class ParallelModel;
@@ -70,6 +71,7 @@ class Side;
 
 struct CompareOptions {
   int64_t steps = 5;
+  model::MakeBlock block = model::make_block;  // the blocks of both sides
   // Steps that one rank takes alone first. `resume` then brings the layout to the same state: each
   // rank loads the elements it holds. Everything is compared from there on.
   int64_t steps_before = 0;

@@ -12,12 +12,15 @@
 
 namespace shoal::verify {
 
-Side::Side(const config::RunConfig& config, const parallel::Ranks& ranks)
+Side::Side(const config::RunConfig& config,
+           const parallel::Ranks& ranks,
+           const model::MakeBlock& block)
     : config_(config),
       ranks_(ranks),
       model_(config,
              ranks,
-             model::materials_of(config.train.precision, ranks.device(), config.run.seed)) {}
+             model::materials_of(config.train.precision, ranks.device(), config.run.seed),
+             block) {}
 
 at::Tensor Side::gradients_of(int64_t step, parallel::OperationListener* listener) {
   const auto batch_rows = static_cast<uint64_t>(config_.train.batch);

@@ -20,7 +20,9 @@ namespace shoal::verify {
 class Side {
  public:
   // `config` and `ranks` outlive the side. Collective, as are the steps below.
-  Side(const config::RunConfig& config, const parallel::Ranks& ranks);
+  Side(const config::RunConfig& config,
+       const parallel::Ranks& ranks,
+       const model::MakeBlock& block = model::make_block);
 
   [[nodiscard]] parallel::ParallelModel& model() { return model_; }
   [[nodiscard]] const parallel::ParallelModel& model() const { return model_; }

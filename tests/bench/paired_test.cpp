@@ -25,6 +25,11 @@ TEST(Quartiles, AreLinearBetweenNeighbours) {
   EXPECT_THROW(quartiles_of({}), BugError);
 }
 
+// Half of the rounds were disturbed.
+TEST(Quartiles, DisturbedRoundsDoNotCount) {
+  EXPECT_DOUBLE_EQ(undisturbed({1, 2.5, 1, 2, 1, 1, 3, 2.1}), 1);
+}
+
 // 101 values 0, 1, ..., 100: quartiles 25 and 75, and 0.929 * 50 / sqrt(101).
 TEST(Quartiles, SayHowWellTheMedianIsKnown) {
   std::vector<double> values(101);

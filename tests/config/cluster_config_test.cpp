@@ -85,6 +85,32 @@ TEST(ClusterConfig, CurvesAreChecked) {
   EXPECT_THAT(with("sizes: [" + many + "], rates: [" + many + "]"), HasSubstr("at most 64"));
 }
 
+TEST(ClusterConfig, EveryCurveOfAPrecisionIsChecked) {
+  const tests::TempDir directory;
+  const fs::path file = directory.path() / "wrong.yaml";
+  for (const char* const name : {"attention", "functions", "gated_functions", "head_functions"}) {
+    const std::string wrong = std::string(name) + ": {sizes: [1], rates: []}";
+    EXPECT_THAT(refusal(file, "device: {bf16: {" + wrong + "}}\n"),
+                HasSubstr(std::string("device.bf16.") + name));
+  }
+}
+
+TEST(MeasuredSpec, HasRatesForEachKindOfUnit) {
+  MeasuredSpec measured;
+  measured.functions = {{1}, {10}};
+  const auto rate = [&](UnitKind unit, Activation activation) {
+    return measured.functions_of(unit, activation).at(1);
+  };
+  EXPECT_EQ(rate(UnitKind::kBlock, Activation::kSwiglu), 10);
+  EXPECT_EQ(rate(UnitKind::kHead, Activation::kGelu), 10);
+  measured.gated_functions = {{1}, {5}};
+  measured.head_functions = {{1}, {20}};
+  EXPECT_EQ(rate(UnitKind::kBlock, Activation::kGelu), 10);
+  EXPECT_EQ(rate(UnitKind::kBlock, Activation::kSwiglu), 5);
+  EXPECT_EQ(rate(UnitKind::kEmbedding, Activation::kSwiglu), 10);
+  EXPECT_EQ(rate(UnitKind::kHead, Activation::kSwiglu), 20);
+}
+
 TEST(ClusterConfig, RefusesWhatIsNoCluster) {
   const tests::TempDir directory;
   const fs::path file = directory.path() / "wrong.yaml";

@@ -1,8 +1,12 @@
 #include <cstdint>
+#include <filesystem>
+#include <iostream>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,12 +15,14 @@
 #include "shoal/bench/paired.h"
 #include "shoal/bench/rounds.h"
 #include "shoal/core/activity.h"
+#include "shoal/core/console.h"
 #include "shoal/core/few_threads.h"
 #include "shoal/core/format.h"
 #include "shoal/core/json_fields.h"
 #include "shoal/core/log.h"
 #include "shoal/core/mapped_file.h"
 #include "shoal/core/random.h"
+#include "shoal/core/shipped_file.h"
 #include "shoal/plan/mesh.h"
 
 namespace shoal {
@@ -31,6 +37,12 @@ TEST(HeaderExamples, Activity) {
     EXPECT_EQ(board.snapshot().front().what, "all_reduce 'gradients' on dp");
   }
   board.snapshot();
+}
+
+// shoal/core/console.h
+void console() {
+  const Console console = console_of(STDERR_FILENO);
+  std::cerr << painted("error", Colour::kRed, console) << ": ...";
 }
 
 // shoal/core/few_threads.h
@@ -103,7 +115,13 @@ void fits(const std::vector<ProductTime>& times) {
 void rounds(const std::vector<std::function<void()>>& bodies) {
   const std::vector<std::vector<double>> seconds =
       measure_rounds({.bodies = bodies, .seconds = 10});
-  quartiles_of(seconds[0]).median;
+  undisturbed(seconds[0]);
+}
+
+// shoal/core/shipped_file.h
+TEST(HeaderExamples, ShippedFile) {
+  namespace fs = std::filesystem;
+  const fs::path file = own_or_shipped("configs/shakespeare.yaml");
 }
 
 }  // namespace

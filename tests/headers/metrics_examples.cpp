@@ -8,7 +8,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "shoal/metrics/console_line.h"
 #include "shoal/metrics/event_proto.h"
+#include "shoal/metrics/follow.h"
+#include "shoal/metrics/live_view.h"
+#include "shoal/metrics/loss_curve.h"
 #include "shoal/metrics/row_file.h"
 #include "shoal/metrics/shown.h"
 #include "shoal/metrics/sink.h"
@@ -18,9 +22,34 @@
 namespace shoal::metrics {
 namespace {
 
+// shoal/metrics/console_line.h
+TEST(HeaderExamples, ConsoleLine) {
+  const Console console;
+  ConsoleLine line(console);
+  line.add("running", Colour::kGreen);
+  line.add("704/2000");
+  line.text();
+  EXPECT_EQ(line.text(), "running  704/2000");
+}
+
 // shoal/metrics/event_proto.h
 void event_proto(RowFile& file, double now, int64_t step) {
   file.append(framed(scalars_event(now, step, {{.tag = "loss/loss", .value = 4.5F}})));
+}
+
+// shoal/metrics/follow.h
+void follow(LiveView& view, int64_t total_steps) {
+  Follower follower("runs/small");
+  const Follower::New news = follower.read();
+  if (news.records_restarted) view = LiveView(total_steps);
+  for (const StepRecord& record : news.records) view.add(record);
+}
+
+// shoal/metrics/loss_curve.h
+void loss_curve(const std::vector<StepRecord>& records) {
+  LossCurve curve;
+  for (const StepRecord& record : records) curve.add(record.loss);
+  curve.sparkline(24, /*utf8=*/true);
 }
 
 // shoal/metrics/step_record.h

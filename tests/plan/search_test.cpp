@@ -199,7 +199,9 @@ TEST(Search, OfSixteenThousandDevicesIsDoneSoon) {
   const FoundLayout found = best_of("llama3_405b.yaml", {}, h100(), 16'384);
   const double seconds = seconds_since(began);
   std::printf("a step of %.2f s, found in %.2f s\n", found.time.seconds, seconds);
+#ifndef SHOAL_SANITIZED   // which takes ten times as long
   EXPECT_LT(seconds, 5);  // 0.6 s on a quiet core
+#endif
 }
 
 }  // namespace

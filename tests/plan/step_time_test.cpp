@@ -272,6 +272,20 @@ TEST(Costs, LaunchesTakeTheHostsTime) {
   EXPECT_NEAR(timed(config, mesh, cluster).seconds - none, launches * 1e-3, 1e-6);
 }
 
+// Six ranks on two nodes, a part of 6 MB each: three of five parts go to the other node, one after the other.
+TEST(Costs, RanksOnCpusSendTheirPartsThemselves) {
+  config::ClusterConfig cluster = ideal();
+  cluster.node = {.gb_per_s = 6, .latency_us = 0};
+  cluster.network = {.gb_per_s = 1, .latency_us = 1000};
+  cluster.device.queued = false;
+  const double gather = call_seconds(cluster, Exchange::kAllGather, 36e6, 6, 2).seconds;
+  EXPECT_NEAR(gather, 3 * (6e-3 + 1e-3) + 2 * 1e-3, 1e-12);
+  EXPECT_NEAR(call_seconds(cluster, Exchange::kAllReduce, 36e6, 6, 2).seconds, 2 * gather, 1e-12);
+  cluster.device.queued = true;  // a ring over the links of all three members of a node
+  EXPECT_NEAR(call_seconds(cluster, Exchange::kAllGather, 36e6, 6, 2).seconds, 5 * (2e-3 + 1e-3),
+              1e-12);
+}
+
 // A pipeline's and a shard's calls are hidden behind a long computation, but for what they take
 // from it.
 TEST(StepTime, CallsBesideTheComputationMaySlowItDown) {

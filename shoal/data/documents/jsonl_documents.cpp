@@ -70,8 +70,10 @@ class JsonlDocuments : public DocumentReader {
   std::string_view field(const simdjson::dom::object& object, const std::string& key) {
     std::string_view text;
     const simdjson::error_code error = object[key].get(text);
-    if (error == simdjson::NO_SUCH_FIELD) refuse(format("has no field '{}'", key));
-    if (error != simdjson::SUCCESS) refuse(format("holds no text in '{}'", key));
+    if (error == simdjson::NO_SUCH_FIELD)
+      refuse(format("has no field '{}': name the one with the text (--fields)", key));
+    if (error != simdjson::SUCCESS)
+      refuse(format("holds no text in '{}': name the field with the text (--fields)", key));
     return text;
   }
 

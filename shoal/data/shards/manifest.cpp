@@ -303,7 +303,14 @@ Manifest read_manifest(const fs::path& directory) {
                "finished; run it again to go on",
                directory.string(), kManifestFile));
   }
-  return manifest_from_json(read_file(path, kMaxManifestBytes), path.string());
+  try {
+    return manifest_from_json(read_file(path, kMaxManifestBytes), path.string());
+  } catch (const DataError& error) {
+    throw DataError(
+        format("{}: it is damaged, or not of `shoal prepare`; prepare the data again "
+               "into another directory",
+               error.what()));
+  }
 }
 
 Shard read_shard_blocks(const fs::path& directory, Split split, const ShardEntry& entry) {

@@ -24,6 +24,16 @@ void widen(const char* bytes, size_t count, int32_t* to) {
   for (size_t i = 0; i < count; ++i) to[i] = static_cast<int32_t>(ids[i]);
 }
 
+constexpr const char* kWayOut = "prepare the data again into another directory";
+
+MappedFile mapped(const std::filesystem::path& path) {
+  try {
+    return MappedFile(path);
+  } catch (const DataError& error) {
+    throw DataError(format("{}: {}", error.what(), kWayOut));
+  }
+}
+
 }  // namespace
 
 TokenShard::TokenShard(const std::filesystem::path& directory,
@@ -33,10 +43,10 @@ TokenShard::TokenShard(const std::filesystem::path& directory,
     : path_(directory / entry.file),
       layout_(layout),
       shard_(read_shard_blocks(directory, split, entry)),
-      file_(path_) {
+      file_(mapped(path_)) {
   if (file_.bytes().size() != shard_.bytes) {
-    throw DataError(format("{} has {} bytes, but was prepared with {}: it was cut or replaced",
-                           path_.string(), file_.bytes().size(), shard_.bytes));
+    throw DataError(format("{} has {} bytes, but was prepared with {}: it was cut or replaced; {}",
+                           path_.string(), file_.bytes().size(), shard_.bytes, kWayOut));
   }
   first_tokens_.push_back(0);
   for (const Block& block : shard_.blocks) {

@@ -199,8 +199,9 @@ TokenizerParts parts_of_symbol_json(std::string_view json) {
   const json::Document document(json);
   const Fields root(document.root(), "tokenizer");
   const std::string kind = root.text("shoal_tokenizer");
+  if (kind == "byte") return byte_parts();
   if (kind != "character" && kind != "word")
-    throw DataError(format("shoal_tokenizer is '{}', but must be character or word", kind));
+    throw DataError(format("shoal_tokenizer is '{}', but must be byte, character or word", kind));
   TokenizerParts parts;
   parts.closed = true;
   parts.pattern = *pattern_named(kind);

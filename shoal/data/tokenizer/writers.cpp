@@ -112,6 +112,7 @@ std::string to_tokenizer_json(const TokenizerParts& parts) {
 
 std::string to_symbol_json(const TokenizerParts& parts) {
   SHOAL_CHECK(parts.closed, "only a closed list of symbols can be written so");
+  if (parts.pattern == Pattern::kByte) return "{\"shoal_tokenizer\": \"byte\"}\n";
   std::string symbols;
   for (TokenId id = 0; id < parts.vocabulary.id_limit(); ++id)
     symbols +=

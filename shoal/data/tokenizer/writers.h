@@ -10,7 +10,7 @@ namespace shoal::data {
 // Returns Hugging Face's tokenizer.json.
 std::string to_tokenizer_json(const TokenizerParts& parts);
 
-// Returns our own format of a closed list of characters or words.
+// Returns our own format of a closed list of characters or words, or of all bytes.
 std::string to_symbol_json(const TokenizerParts& parts);
 
 // Returns "base64 rank" lines. Ranks are ids without the added tokens, which such a file does not
