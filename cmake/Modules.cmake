@@ -4,6 +4,12 @@ function(shoal_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${SHOAL_UNITY} UNITY_BUILD_BATCH_SIZE 10)
 endfunction()
 
+# Keeps the names of shoal's own functions in an executable, and of no library that is linked into it: a report of a stuck
+# thread names where it is (shoal/core/stack.h). SCOPE: PRIVATE, or INTERFACE for whatever links TARGET.
+function(shoal_keep_function_names target scope)
+  target_link_options(${target} ${scope} "LINKER:--export-dynamic-symbol=_ZN5shoal*" "LINKER:--export-dynamic-symbol=_ZNK5shoal*")
+endfunction()
+
 # What stands above the torch line: libtorch, and its headers, which take forty seconds to read, read once for all.
 function(shoal_engine target)
   target_link_libraries(${target} PUBLIC shoal_torch)

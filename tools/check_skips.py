@@ -9,6 +9,7 @@ import sys
 
 # What a test prints as its reason, of the tests that may.
 MAY_SKIP = {
+    "cluster_test": ["no right to make a control group with a memory limit"],
     "loader_test": ["allocations are not counted under sanitizers", "how long an instrumented program takes says nothing"],
     "data_test": ["how long an instrumented program takes says nothing"],
     "checkpoint_command_test": ["skipped=1"],  # under sanitizers, which take memory of their own

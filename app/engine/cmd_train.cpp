@@ -10,6 +10,7 @@
 #include "shoal/cluster/restarts.h"
 #include "shoal/cluster/run_owner.h"
 #include "shoal/cluster/step_page.h"
+#include "shoal/cluster/watcher.h"
 #include "shoal/comm/world.h"
 #include "shoal/config/cluster_config.h"
 #include "shoal/config/print.h"
@@ -133,6 +134,7 @@ int train_in(const fs::path& directory,
   if (trainer.config().train.eval_only) return evaluate_only(trainer, job.speaks());
   require_memory(trainer.config(), world);
   metrics::Sinks sinks = sinks_of(job, trainer, directory, cluster);
+  world.watch();
   if (trainer.run(sinks) == train::End::kDone) return 0;
   const int stopped_by = signal.received().value_or(SIGTERM);  // another rank's may have been first
   log::info("stopped by signal {} after step {}, which is saved in {}", stopped_by,
@@ -166,7 +168,11 @@ int run_train(const std::vector<std::string>& arguments) {
   const fs::path directory = fs::path(job.config.run.directory) / job.config.run.name;
   const std::unique_ptr<cluster::RunOwner> owner =
       job.speaks() ? own_run_directory(job, directory) : nullptr;
-  const auto world = comm::World::join(job.me, job.environment, world_options(job));
+  ActivityBoard board;
+  const ActivityBoard::Seat seat(board, cluster::kStepThread);
+  comm::WorldOptions options = world_options(job);
+  options.board = &board;
+  const auto world = comm::World::join(job.me, job.environment, options);
   world->control().barrier("the run's directory");
   cluster::StepReport report;
   const int code = train_in(directory, job, *world,
@@ -174,7 +180,11 @@ int run_train(const std::vector<std::string>& arguments) {
                              .owns_run = [&] { return !owner || !owner->was_lost(); },
                              .owns_run_now = [&] { return !owner || owner->owns(); },
                              .sample = sampler_for(job.config),
-                             .progress = [&](int64_t steps) { report.tell(steps); },
+                             .progress =
+                                 [&](int64_t steps) {
+                                   report.tell(steps);
+                                   world->tell_step(steps);
+                                 },
                              .restarted = job.me.restarts > 0,
                              .process_began = began},
                             signal, cluster);

@@ -21,10 +21,10 @@
 namespace shoal::app {
 namespace {
 
-[[noreturn]] void end_process(const PeerLost& lost) {
+[[noreturn]] void end_process(const Error& why) {
   int code = 0;
   try {
-    throw PeerLost(lost);
+    throw Error(why);
   } catch (...) {
     code = report_current_exception();
   }

@@ -11,6 +11,7 @@
 #include "shoal/checkpoint/staged_part.h"
 #include "shoal/checkpoint/together.h"
 #include "shoal/comm/texts.h"
+#include "shoal/core/activity.h"
 #include "shoal/core/log.h"
 #include "shoal/core/quantities.h"
 #include "shoal/state/checkpoint_writer.h"
@@ -112,7 +113,9 @@ SaveStatus Saver::status() const {
 }
 
 void Saver::join_thread() {
-  if (save_ && save_->thread.joinable()) save_->thread.join();
+  if (!save_ || !save_->thread.joinable()) return;
+  const Activity doing("waits until its part of a checkpoint is written", Pace::kOthers);
+  save_->thread.join();
 }
 
 bool Saver::advance(const SaveStatus& of_all) {

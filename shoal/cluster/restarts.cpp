@@ -7,11 +7,12 @@
 namespace shoal::cluster {
 namespace {
 
-// Another try may end otherwise: a rank was killed, a peer was lost, or shoal has a bug that shows
-// now and then.
+// Another try may end otherwise: a rank was killed, a peer was lost, a thread was stuck, or shoal has
+// a bug that shows now and then.
 bool may_help(int exit_code) {
-  return exit_code > kSignalExitBase || exit_code == static_cast<int>(ExitCode::kRequeue) ||
-         exit_code == static_cast<int>(ExitCode::kBug);
+  const auto is = [exit_code](ExitCode code) { return exit_code == static_cast<int>(code); };
+  return exit_code > kSignalExitBase || is(ExitCode::kRequeue) || is(ExitCode::kStuck) ||
+         is(ExitCode::kBug);
 }
 
 }  // namespace

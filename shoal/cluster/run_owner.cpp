@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "shoal/cluster/address.h"
-#include "shoal/cluster/process_stat.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
 #include "shoal/core/log.h"
+#include "shoal/core/process_stat.h"
 
 namespace shoal::cluster {
 namespace {

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "shoal/cluster/descriptors.h"
-#include "shoal/cluster/process_stat.h"
 #include "shoal/core/error.h"
+#include "shoal/core/process_stat.h"
 
 namespace shoal::cluster {
 namespace {
@@ -30,7 +30,8 @@ struct Rank {
   int rank = 0;
   Child child;
   bool running = true;
-  int status = 0;  // as waitpid gives it
+  int status = 0;              // as waitpid gives it
+  bool out_of_memory = false;  // it was killed, and the kernel has killed somebody for that
   Clock::time_point ended;
 
   [[nodiscard]] int exit_code() const {
@@ -86,7 +87,7 @@ class Job {
     ranks_.reserve(programs.size());
     for (size_t i = 0; i < programs.size(); ++i) {
       ranks_.push_back(
-          {options_.first_rank + static_cast<int>(i), start(programs[i]), true, 0, {}});
+          {options_.first_rank + static_cast<int>(i), start(programs[i]), true, 0, false, {}});
     }
   }
 
@@ -138,6 +139,8 @@ class Job {
         continue;
       rank.running = false;
       rank.ended = Clock::now();
+      rank.out_of_memory = WIFSIGNALED(rank.status) && WTERMSIG(rank.status) == SIGKILL &&
+                           !killed_ && out_of_memory_kills() > out_of_memory_before_;
       if (rank.exit_code() == 0) continue;
       if (cause_ == nullptr || (!told_ && distance(rank) < distance(*cause_))) cause_ = &rank;
     }
@@ -206,7 +209,8 @@ class Job {
     if (cause_ == nullptr) return {.asked_to_stop = asked_to_stop_, .steps = steps};
     const double lived = std::chrono::duration<double>(cause_->ended - began_).count();
     std::string how = WIFSIGNALED(cause_->status)
-                          ? format("was killed by {}", signal_name(WTERMSIG(cause_->status)))
+                          ? format("was killed by {}{}", signal_name(WTERMSIG(cause_->status)),
+                                   cause_->out_of_memory ? ", out of memory," : "")
                           : format("ended with exit code {}", cause_->exit_code());
     const std::string words = last_words_of(*cause_);
     const std::string asked = asked_by_ ? format("passed {} on; ", signal_name(*asked_by_)) : "";
@@ -222,6 +226,7 @@ class Job {
   SuperviseOptions options_;
   SignalInbox inbox_;
   Clock::time_point began_ = Clock::now();
+  const int64_t out_of_memory_before_ = out_of_memory_kills();
   std::vector<Rank> ranks_;
   const Rank* cause_ = nullptr;
   std::vector<std::string> stopped_;  // ranks that were running when they were told to end

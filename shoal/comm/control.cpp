@@ -152,7 +152,9 @@ Control::Control(Control&&) noexcept = default;
 Control::~Control() = default;
 
 void Control::Later::wait() {
-  if (wait_) std::exchange(wait_, nullptr)();
+  if (!wait_) return;
+  const Activity doing("waits for an agreement of all ranks", Pace::kOthers);
+  std::exchange(wait_, nullptr)();
 }
 
 Control::Later Control::in_order(std::function<void()> call) {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "shoal/core/activity.h"
+
 namespace shoal::comm {
 namespace {
 
@@ -22,6 +24,7 @@ LateCall::LateCall(Call call, const GroupState& state)
     : call_(std::move(call)),
       group_(state.spec),
       world_rank_(state.world_rank),
+      within_(Activity::current()),
       roll_call_(state.roll_call) {}
 
 bool LateCall::names_its_peer() const { return is_transfer(call_); }
@@ -41,8 +44,10 @@ PeerLost LateCall::lost(Duration waited) {
   sign();
   const std::string missing =
       signed_ && !names_its_peer() ? "; " + roll_call_->missing(group_, call_) : std::string();
-  return PeerLost(format("rank {}: {} in {}{}", world_rank_, format_duration(waited),
-                         describe(call_, group_), missing));
+  const std::string number = is_transfer(call_) ? "" : format(", call {}", call_.sequence);
+  return PeerLost(format("rank {}: {} in {}{}{}{}", world_rank_, format_duration(waited),
+                         describe(call_, group_), number, within_.empty() ? "" : " of " + within_,
+                         missing));
 }
 
 }  // namespace shoal::comm

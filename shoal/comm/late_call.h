@@ -41,6 +41,7 @@ class LateCall {
   Call call_;
   GroupSpec group_;
   int world_rank_;
+  std::string within_;                   // the operation that makes the call
   std::shared_ptr<RollCall> roll_call_;  // nullptr where there is none to call
   bool signed_ = false;
 };

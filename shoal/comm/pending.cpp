@@ -13,6 +13,14 @@
 namespace shoal::comm {
 namespace {
 
+// What a library says, without the place in its source in front and its advice behind.
+std::string reason_in(const std::exception& error) {
+  std::string text = first_line(error);
+  const size_t place = text.find("] ");
+  if (text.starts_with('[') && place != std::string::npos) text.erase(0, place + 2);
+  return text.substr(0, text.find(". This is typically"));
+}
+
 // Waits for one Flight, and puts what goes wrong into words.
 class Watch {
  public:
@@ -88,7 +96,7 @@ class Watch {
     state_.fail();
     state_.sign_off();
     throw PeerLost(format("rank {}: a peer is gone in {}: {}", state_.world_rank,
-                          describe(call_.call(), state_.spec), first_line(reason)));
+                          describe(call_.call(), state_.spec), reason_in(reason)));
   }
 
   LateCall call_;
@@ -161,9 +169,11 @@ void Pending::wait_host(Duration deadline) {
   const std::unique_ptr<Flight> flight = std::move(flight_);
   const GroupState& state = *flight->state;
   const Call& call = flight->call;
-  const Activity doing(std::string(op_name(call.op)) + " '" + call.what + "' on " +
-                       state.spec.name);
-  Watch watch(*flight, deadline);
+  Watch watch(*flight, deadline);  // before the activity: it keeps what this one is part of
+  const Activity doing(
+      Activity::is_seen() ? format("in {} '{}' on {}", op_name(call.op), call.what, state.spec.name)
+                          : std::string(),
+      Pace::kOthers);
   for (const auto& work : flight->works) {
     if (state.on_streams()) {
       watch.poll(*work);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "shoal/cluster/watcher.h"
 #include "shoal/core/error.h"
 
 namespace shoal::comm {
@@ -80,7 +81,8 @@ class StoreRollCall final : public RollCall {
       std::vector<int> missing;
       int64_t num_missing = wait_for_signatures(group, missing);
       if (num_missing == 0) num_missing = list_those_behind(group, call, missing);
-      if (num_missing > 0) return text_of(missing, num_missing);
+      if (num_missing > 0)
+        return text_of(missing, num_missing) + cluster::what_they_do(*store_, missing, kMoment);
       return "every rank arrived, so the network between them is slow or broken";
     } catch (const PeerLost&) {
       return "rank 0's store does not answer either";

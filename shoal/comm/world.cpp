@@ -10,6 +10,7 @@
 
 #include "shoal/cluster/address.h"
 #include "shoal/cluster/rendezvous.h"
+#include "shoal/cluster/watcher.h"
 #include "shoal/comm/backends.h"
 #include "shoal/comm/gloo/gloo.h"
 #include "shoal/comm/group_state.h"
@@ -79,6 +80,7 @@ class World::Parts {
   std::unique_ptr<Transport> data;               // nullptr: every group has one rank
   std::unique_ptr<Transport> control_transport;  // where `data` cannot carry CPU tensors
   std::optional<Control> control;
+  std::unique_ptr<cluster::Watcher> watcher;
 
   void connect(Backend backend, const cluster::Environment& environment) {
     if (backend == Backend::kLocal) {
@@ -116,10 +118,10 @@ class World::Parts {
     stream_watch = std::make_shared<StreamWatch>(device, options.deadline, on_lost());
   }
 
-  [[nodiscard]] StreamWatch::OnLost on_lost() const {
-    return [broken = broken, told = options.on_lost](const PeerLost& lost) {
+  [[nodiscard]] std::function<void(const Error&)> on_lost() const {
+    return [broken = broken, told = options.on_lost](const Error& lost) {
       *broken = true;
-      if (!told) throw PeerLost(lost);  // from a thread: terminates the process
+      if (!told) throw Error(lost);  // from a thread: terminates the process
       told(lost);
     };
   }
@@ -261,6 +263,24 @@ void World::close_doors() {
   if (parts_->control_transport) parts_->control_transport->close_doors();
 }
 
+void World::watch() {
+  SHOAL_CHECK(parts_->options.board != nullptr, "there is no board to watch");
+  parts_->watcher = std::make_unique<cluster::Watcher>(
+      cluster::WatcherOptions{.rank = rank(),
+                              .world_size = size(),
+                              .store = parts_->meeting ? parts_->meeting->store() : nullptr,
+                              .board = parts_->options.board,
+                              .deadline = parts_->options.deadline,
+                              .on_end = parts_->on_lost()});
+  control().barrier("every rank is watched");
+}
+
+void World::tell_step(int64_t steps_done) {
+  if (parts_->watcher) parts_->watcher->tell_step(steps_done);
+}
+
+ActivityBoard* World::board() const { return parts_->options.board; }
+
 std::vector<std::string> World::hosts() {
   // A fixed-width table, one row per rank, filled by an all-reduce: no rank needs the store for it.
   constexpr int64_t kWidth = 64;
@@ -282,6 +302,7 @@ std::vector<std::string> World::hosts() {
 
 void World::leave() {
   control().barrier("leaving");
+  parts_->watcher.reset();
   parts_->reusable.clear();
   parts_->roll_call.reset();  // it has the store
   parts_->control.reset();

@@ -39,12 +39,12 @@ struct WorldOptions {
   Duration rendezvous = std::chrono::minutes(5);  // time for all ranks to arrive
   std::optional<std::string> interface;  // name or address; absent: the one that reaches rank 0
   config::DeviceKind device = config::DeviceKind::kAuto;
-  // Called on a thread of its own when a call on a device's streams has passed its deadline: other
-  // threads may wait for that device for ever, so that it has to end the process. Without it the
-  // process is terminated.
-  std::function<void(const PeerLost&)> on_lost = nullptr;
+  // Called on a thread of its own when a call on a device's streams has passed its deadline, or the
+  // watcher has found a rank silent or this one stuck: other threads may wait for ever, so that it
+  // has to end the process. Without it the process is terminated.
+  std::function<void(const Error&)> on_lost = nullptr;
   CallListener* listener = nullptr;  // outlives the world
-  ActivityBoard* board = nullptr;    // outlives the world
+  ActivityBoard* board = nullptr;    // outlives the world; watch() reads it
   // Whether groups of the same ranks are reused: for callers that go through many layouts in turn.
   bool reuse_groups = false;
   int control_block = Control::kBlock;
@@ -94,6 +94,13 @@ class World {
 
   // Called after the last group() of a phase: new connections are refused until the next group().
   void close_doors();
+
+  // Begins to watch the ranks of the job and this one (cluster/watcher.h), until leave(). Called when
+  // all groups are made; collective. Needs a board.
+  void watch();
+  // Says, for reports of the watchers, how far this rank has come.
+  void tell_step(int64_t steps_done);
+  [[nodiscard]] ActivityBoard* board() const;
 
   // Returns the host of each rank; collective.
   std::vector<std::string> hosts();

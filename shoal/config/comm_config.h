@@ -34,7 +34,8 @@ struct CommConfig {
         "local for one rank alone, strict to find faults: gloo with the rules of nccl; auto: what "
         "fits the devices");
     visit("deadline", self.deadline,
-          "how long a collective may take before its peers are declared lost",
+          "how long a call between ranks may take before its peers are declared lost; all other "
+          "times of watching follow from it",
           between(std::chrono::seconds(1), std::chrono::seconds(7 * 24 * 3600)));
     visit("rendezvous", self.rendezvous,
           "how long the ranks of a job may take to arrive before the missing ones are named",

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <unistd.h>
+
 namespace shoal {
 namespace {
 
@@ -14,7 +16,7 @@ thread_local ActivityBoard::Seat* current_seat = nullptr;
 }  // namespace
 
 ActivityBoard::Seat::Seat(ActivityBoard& board, std::string_view thread)
-    : shared_(board.shared_), thread_(thread) {
+    : shared_(board.shared_), thread_(thread), tid_(::gettid()) {
   text_.since = Clock::now();
   const std::lock_guard lock(shared_->mutex);
   shared_->seats.push_back(this);
@@ -27,8 +29,10 @@ ActivityBoard::Seat::~Seat() {
   current_seat = nullptr;
 }
 
-ActivityBoard::Seat::Text ActivityBoard::Seat::exchange(const Text& text) {
+ActivityBoard::Seat::Text ActivityBoard::Seat::exchange(const Text& text, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
+  ++changes_;
+  if (text_.pace == Pace::kOthers) waited_ += now - text_.since;
   return std::exchange(text_, text);
 }
 
@@ -38,23 +42,34 @@ std::vector<ActivityBoard::Line> ActivityBoard::snapshot() const {
   lines.reserve(shared_->seats.size());
   for (const Seat* seat : shared_->seats) {
     const std::lock_guard seat_lock(seat->mutex_);
-    lines.push_back(
-        {seat->thread_, {seat->text_.bytes.data(), seat->text_.size}, seat->text_.since});
+    lines.push_back({seat->thread_, std::string(seat->text_.view()), seat->text_.since,
+                     seat->text_.pace, seat->tid_, seat->changes_});
   }
   return lines;
 }
 
-Activity::Activity(std::string_view what) : seat_(current_seat) {
+Activity::Activity(std::string_view what, Pace pace) : seat_(current_seat) {
   if (seat_ == nullptr) return;
   ActivityBoard::Seat::Text text;
   text.size = std::min(what.size(), text.bytes.size());
   std::copy_n(what.data(), text.size, text.bytes.data());
   text.since = Clock::now();
-  before_ = seat_->exchange(text);
+  text.pace = pace;
+  before_ = seat_->exchange(text, text.since);
 }
 
 Activity::~Activity() {
-  if (seat_ != nullptr) seat_->exchange(before_);
+  if (seat_ != nullptr) seat_->exchange(before_, Clock::now());
 }
+
+std::string Activity::current() {
+  return current_seat == nullptr ? std::string() : std::string(current_seat->text_.view());
+}
+
+std::chrono::nanoseconds Activity::waited() {
+  return current_seat == nullptr ? std::chrono::nanoseconds(0) : current_seat->waited_;
+}
+
+bool Activity::is_seen() { return current_seat != nullptr; }
 
 }  // namespace shoal

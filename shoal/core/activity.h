@@ -10,15 +10,25 @@
 #pragma once
 
 #include <array>
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "shoal/core/quantities.h"
 
 namespace shoal {
+
+// Whether an activity that takes very long means that its thread is stuck.
+enum class Pace : uint8_t {
+  kOwn,     // it is this rank's own work
+  kOthers,  // it waits for other ranks, a device or storage, which have deadlines of their own
+};
 
 class ActivityBoard {
   struct Shared;
@@ -28,6 +38,9 @@ class ActivityBoard {
     std::string thread;
     std::string what;  // empty when idle
     Clock::time_point since;
+    Pace pace = Pace::kOwn;
+    pid_t tid = 0;         // of the kernel
+    uint64_t changes = 0;  // activities begun and ended so far: a thread at work changes it
   };
 
   // A thread's line on the board. It may outlive the board; the thread that made it destroys it.
@@ -48,14 +61,20 @@ class ActivityBoard {
       std::array<char, kMaxText> bytes;
       size_t size = 0;
       Clock::time_point since;
+      Pace pace = Pace::kOwn;
+
+      [[nodiscard]] std::string_view view() const { return {bytes.data(), size}; }
     };
 
-    Text exchange(const Text& text);
+    Text exchange(const Text& text, Clock::time_point now);
 
     std::shared_ptr<Shared> shared_;
     const std::string thread_;
+    const pid_t tid_;
     mutable std::mutex mutex_;
     Text text_;
+    uint64_t changes_ = 0;
+    std::chrono::nanoseconds waited_{};
   };
 
   [[nodiscard]] std::vector<Line> snapshot() const;
@@ -72,10 +91,18 @@ class ActivityBoard {
 // Shows a text on this thread's line as long as it lives; longer texts are cut.
 class Activity {
  public:
-  explicit Activity(std::string_view what);
+  explicit Activity(std::string_view what, Pace pace = Pace::kOwn);
   Activity(const Activity&) = delete;
   Activity& operator=(const Activity&) = delete;
   ~Activity();
+
+  // Returns what this thread is doing; empty without a seat.
+  static std::string current();
+  // Whether anybody sees the activities of this thread: a text that costs something need not be made
+  // for nobody.
+  static bool is_seen();
+  // Returns how long this thread has waited in ended activities at the pace of others.
+  static std::chrono::nanoseconds waited();
 
  private:
   ActivityBoard::Seat* seat_;

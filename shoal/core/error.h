@@ -26,6 +26,7 @@ enum class ExitCode : int {
   kReplayAsked = 16,   // suspicious numerics: run the step again elsewhere
   kReplayFailed = 17,  // the replay disagreed: some hardware computes wrongly
   kBug = 70,           // shoal is wrong
+  kStuck = 71,         // a thread of this rank made no progress until the deadline
   kRequeue = 75,       // a peer or the network is gone: start the job again
   kNoProgress = 76,  // it was started again and again, and always failed before the next checkpoint
 };

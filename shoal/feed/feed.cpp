@@ -6,6 +6,7 @@
 
 #include <ATen/Functions.h>
 
+#include "shoal/core/activity.h"
 #include "shoal/core/error.h"
 #include "shoal/core/even_parts.h"
 #include "shoal/model/functions/sent_to_device.h"
@@ -82,8 +83,13 @@ TokenBatch Feed::next() {
   return batch;
 }
 
+const data::Batch& Feed::loaded() {
+  const Activity doing("waits for the loader");
+  return loader_->next();
+}
+
 TokenBatch Feed::read_here() {
-  const data::Batch& batch = loader_->next();
+  const data::Batch& batch = loaded();
   const auto rows = static_cast<int64_t>(batch.rows);
   TokenBatch made{
       .first_sample = batch.first_sample,
@@ -98,7 +104,7 @@ TokenBatch Feed::receive() {
   Message& message = *message_;
   if (loader_) {
     try {
-      const data::Batch& batch = loader_->next();
+      const data::Batch& batch = loaded();
       message[Message::kFailed] = 0;
       message[Message::kFirstSample] = static_cast<int64_t>(batch.first_sample);
       message[Message::kLengths] = static_cast<int64_t>(batch.document_lengths.size());

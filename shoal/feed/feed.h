@@ -54,6 +54,7 @@ class Feed {
  private:
   struct Message;
 
+  const data::Batch& loaded();
   TokenBatch read_here();
   TokenBatch receive();
 

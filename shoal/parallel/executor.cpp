@@ -7,12 +7,14 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include "shoal/core/activity.h"
 #include "shoal/core/error.h"
 #include "shoal/model/functions/wide_type.h"
 #include "shoal/parallel/operation_range.h"
 #include "shoal/parallel/tensor/tensor_gradients.h"
 #include "shoal/parallel/tensor/tensor_rows.h"
 #include "shoal/parallel/whole_matrices.h"
+#include "shoal/plan/program_text.h"
 
 namespace shoal::parallel {
 namespace {
@@ -68,10 +70,16 @@ void Executor::begin(std::vector<model::Pass> passes) {
   in_flight_.clear();
 }
 
-void Executor::run(std::span<const Operation> operations, OperationListener* listener) {
+void Executor::run(std::span<const Operation> operations,
+                   OperationListener* listener,
+                   size_t first_line) {
   for (size_t i = 0; i < operations.size(); ++i) {
     const Operation& operation = operations[i];
     const OperationRange range(plan_, operation);
+    const Activity doing(Activity::is_seen()
+                             ? format("{} (line {} of the program)",
+                                      plan::describe(plan_, operation), first_line + i)
+                             : std::string());
     if (listener != nullptr) listener->before(operation);
     step(operation);
     const bool more = i + 1 < operations.size() && operations[i + 1].kind == OpKind::kUpdate;

@@ -63,8 +63,10 @@ class Executor {
 
   // Sets the micro-batches that the following operations run on.
   void begin(std::vector<model::Pass> passes);
-  // Runs a program, or the next part of one.
-  void run(std::span<const plan::Operation> operations, OperationListener* listener = nullptr);
+  // Runs a program, or the next part of one, which begins at `first_line` of it.
+  void run(std::span<const plan::Operation> operations,
+           OperationListener* listener = nullptr,
+           size_t first_line = 0);
 
   // Returns the losses or logits of the last unit by micro-batch; undefined on ranks without this
   // unit.

@@ -147,7 +147,7 @@ at::Tensor ParallelModel::forward_backward(std::span<const model::Pass> passes,
 }
 
 optim::Update ParallelModel::update(OperationListener* listener) {
-  executor_.run(from_norm(), listener);
+  executor_.run(from_norm(), listener, until_norm().size());
   return optimizer().result();
 }
 

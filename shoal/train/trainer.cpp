@@ -7,7 +7,9 @@
 #include <ATen/ATen.h>
 
 #include "shoal/checkpoint/hugging_face.h"
+#include "shoal/cluster/address.h"
 #include "shoal/config/print.h"
+#include "shoal/core/activity.h"
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
 #include "shoal/core/quantities.h"
@@ -62,7 +64,8 @@ Trainer::Trainer(config::RunConfig config,
       world_(world),
       ranks_(world, config_),
       checkpoints_(world, directory / "checkpoints", config_.train, hooks_.owns_run_now),
-      poll_(world.control()) {
+      poll_(world.control()),
+      stragglers_(world, ranks_.mesh()) {
   const std::string& from = config_.train.init_from;
   const bool foreign = from != config::kFromScratch && from != config::kFromResume;
   if (foreign) config_.model = foreign_model(from);
@@ -135,6 +138,14 @@ std::vector<metrics::StepRecord> Trainer::read_records() {
   return records;
 }
 
+void Trainer::write_records(const std::vector<metrics::StepRecord>& records,
+                            bool saving,
+                            metrics::Sinks& sinks) {
+  const Activity doing("writes metrics");
+  for (const metrics::StepRecord& record : records) sinks.write(record);
+  if (saving) sinks.flush();  // a run resumed from here must find its metrics up to here
+}
+
 double Trainer::evaluate_once() {
   if (!validation_)
     throw UsageError(
@@ -178,6 +189,26 @@ bool Trainer::agree_after_step() {
   return stop;
 }
 
+void Trainer::name_stragglers(const std::vector<Stragglers::Slow>& slow, metrics::Sinks& sinks) {
+  if (slow.empty()) return;
+  constexpr size_t kMostNamed = 4;
+  const std::vector<std::string> hosts =
+      world_.control().texts_to_first(cluster::host_name(), "hosts of slow ranks");
+  if (!writes()) return;
+  std::string text;
+  for (size_t i = 0; i < std::min(slow.size(), kMostNamed); ++i) {
+    const Stragglers::Slow& each = slow[i];
+    text += format(
+        "{}rank {} on {} computes {:.2f} times as long as others of its stage ({:.1f} ms "
+        "of its own in a step, others {:.1f} ms)",
+        i == 0 ? "" : "; ", each.rank, hosts[static_cast<size_t>(each.rank)],
+        each.seconds / each.others, each.seconds * 1e3, each.others * 1e3);
+  }
+  if (slow.size() > kMostNamed) text += format("; and {} more", slow.size() - kMostNamed);
+  log::warn("slow since step {}: {}", progress_.step - Stragglers::kWindow, text);
+  sinks.text(progress_.step, "straggler", text);
+}
+
 void Trainer::note_skipped(bool skipped, int64_t step) {
   progress_.skipped += skipped ? 1 : 0;
   skipped_in_a_row_ = skipped ? skipped_in_a_row_ + 1 : 0;
@@ -200,7 +231,8 @@ End Trainer::run(metrics::Sinks& sinks) {
                           .rank = ranks_.position(parallel::kDataAxes),
                           .world_size = ranks_.size(parallel::kDataAxes),
                           .first_sample = progress_.next_sample,
-                          .threads = config_.data.threads},
+                          .threads = config_.data.threads,
+                          .board = world_.board()},
       feed::FeedOptions{.device = ranks_.device(),
                         .peers = config_.data.read == config::ReadBy::kLeader
                                      ? std::optional(ranks_.along(plan::Axis::kTp))
@@ -208,8 +240,10 @@ End Trainer::run(metrics::Sinks& sinks) {
   hooks_.progress(progress_.step);
   bool stopped = false;
   while (progress_.step < config_.train.steps && !stopped) {
+    stragglers_.begin_step();
     take_step();
     hooks_.progress(progress_.step);
+    if (ranks_.device().is_cpu()) name_stragglers(stragglers_.end_step(), sinks);
     const bool last = progress_.step == config_.train.steps;
     stopped = agree_after_step();
     const bool evaluating =
@@ -218,11 +252,10 @@ End Trainer::run(metrics::Sinks& sinks) {
     if (!evaluating && !saving && !reads_now()) continue;
     std::vector<metrics::StepRecord> records = read_records();
     if (evaluating) evaluate_into(records.back(), sinks);
-    for (const metrics::StepRecord& record : records) sinks.write(record);
     const std::optional<double> val_loss = records.back().val_loss;
     const bool best = checkpoints_.is_best(val_loss);
+    write_records(records, saving || best, sinks);
     if (!saving && !best) continue;
-    sinks.flush();  // a run resumed from here must find its metrics up to here
     checkpoints_.save(progress_, training_state(), description(),
                       {.val_loss = best ? val_loss : std::nullopt, .wait = last || stopped});
   }

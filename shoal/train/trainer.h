@@ -33,6 +33,7 @@
 #include "shoal/train/run_checkpoints.h"
 #include "shoal/train/step_meter.h"
 #include "shoal/train/step_poll.h"
+#include "shoal/train/stragglers.h"
 #include "shoal/train/unread_steps.h"
 
 namespace shoal::train {
@@ -85,12 +86,17 @@ class Trainer {
   void take_step();
   // Reads the figures of the steps since the last call, and returns their records.
   std::vector<metrics::StepRecord> read_records();
+  void write_records(const std::vector<metrics::StepRecord>& records,
+                     bool saving,
+                     metrics::Sinks& sinks);
   // Throws when too many steps in a row were skipped, the last of which is `step`.
   void note_skipped(bool skipped, int64_t step);
   void evaluate_into(metrics::StepRecord& record, metrics::Sinks& sinks);
   // Returns whether any rank was told to stop before the last step, and learns the largest memory
   // of any rank. Advances a save that is under way.
   bool agree_after_step();
+  // Logs who is slow, and keeps it with the metrics. Collective.
+  void name_stragglers(const std::vector<Stragglers::Slow>& slow, metrics::Sinks& sinks);
   // Whether the figures of the last step are read now. A CPU has them at once; another device is
   // waited for at steps that are logged, and after the first, which tells of the start.
   [[nodiscard]] bool reads_now() const {
@@ -109,6 +115,7 @@ class Trainer {
   std::unique_ptr<feed::Feed> feed_;
   RunCheckpoints checkpoints_;
   StepPoll poll_;
+  Stragglers stragglers_;
   std::unique_ptr<StepMeter> meter_;
   UnreadSteps unread_;
   Progress progress_;

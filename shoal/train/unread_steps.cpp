@@ -4,6 +4,8 @@
 
 #include <ATen/ATen.h>
 
+#include "shoal/core/activity.h"
+
 namespace shoal::train {
 
 void UnreadSteps::begin() {
@@ -21,6 +23,7 @@ std::vector<StepFigures> UnreadSteps::read() {
     for (const at::Tensor& scalar : {each.loss, each.update.gradient_norm, each.update.skipped})
       scalars.push_back(scalar.reshape({}).to(at::kDouble));
   }
+  const Activity doing("reads the figures of steps from the device", Pace::kOthers);
   const at::Tensor all = at::stack(scalars).cpu();
   const double dt = seconds_since(began_) / static_cast<double>(steps_.size());
   std::vector<StepFigures> read;

@@ -30,7 +30,7 @@ JobResult failed(int code, std::optional<int64_t> first = std::nullopt) {
 TEST(Restarts, AreNotMadeUnlessAskedFor) { EXPECT_FALSE(Restarts({}).after(failed(kKilled)).wait); }
 
 TEST(Restarts, HelpWhatWasKilledOrLostAPeerAndNothingElse) {
-  for (const int code : {kKilled, kSignalExitBase + SIGSEGV, 75, 70})
+  for (const int code : {kKilled, kSignalExitBase + SIGSEGV, 75, 71, 70})
     EXPECT_TRUE(Restarts({.most = 1}).after(failed(code)).wait) << code;
   for (const int code : {0, 1, 2, 3, 16, 17, 76})
     EXPECT_FALSE(Restarts({.most = 1}).after(failed(code)).wait) << code;

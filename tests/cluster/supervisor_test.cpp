@@ -21,6 +21,7 @@ using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
 using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 using tests::error_text;
 using tests::TempDir;
@@ -55,6 +56,44 @@ TEST(Supervisor, NamesTheFirstCauseAndStopsTheOthers) {
               AllOf(HasSubstr("rank 1 (pid "), HasSubstr("ended with exit code 3 after 0."),
                     HasSubstr("stopped the 2 still running")));
   EXPECT_LT(Clock::now() - began, 10s);
+}
+
+// A control group of this kernel with little memory; nothing where this process may not make one.
+class SmallMemory {
+ public:
+  SmallMemory() {
+    const bool old = std::filesystem::exists("/sys/fs/cgroup/memory");
+    path_ = old ? "/sys/fs/cgroup/memory/shoal-test" : "/sys/fs/cgroup/shoal-test";
+    std::error_code ignored;
+    std::filesystem::create_directory(path_, ignored);
+    std::ofstream limit(path_ / (old ? "memory.limit_in_bytes" : "memory.max"));
+    limit << "33554432" << std::flush;
+    usable_ = limit.good();
+  }
+  SmallMemory(const SmallMemory&) = delete;
+  SmallMemory& operator=(const SmallMemory&) = delete;
+  ~SmallMemory() { ::rmdir(path_.c_str()); }
+
+  [[nodiscard]] bool usable() const { return usable_; }
+  [[nodiscard]] std::string enter() const {
+    return "echo $$ > " + (path_ / "cgroup.procs").string();
+  }
+
+ private:
+  std::filesystem::path path_;
+  bool usable_ = false;
+};
+
+TEST(Supervisor, TellsWhenARankWasKilledForMemory) {
+  const SmallMemory small;
+  if (!small.usable()) GTEST_SKIP() << "no right to make a control group with a memory limit";
+  const JobResult result = supervise(
+      {shell("sleep 60"), shell(small.enter() + " && exec tail /dev/zero > /dev/null")}, {});
+  EXPECT_EQ(result.exit_code, kSignalExitBase + SIGKILL);
+  EXPECT_THAT(result.cause, AllOf(HasSubstr("rank 1 (pid "),
+                                  HasSubstr("was killed by SIGKILL, out of memory, after ")));
+  const JobResult other = supervise({shell("kill -KILL $$")}, {});
+  EXPECT_THAT(other.cause, Not(HasSubstr("memory")));
 }
 
 TEST(Supervisor, NamesTheSignal) {

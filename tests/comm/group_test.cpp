@@ -188,8 +188,9 @@ TEST(Deadline, NamesPurposeGroupTimeAndWhoIsMissing) {
       2s,
       [](Group& group, const std::string& text) {
         EXPECT_THAT(text, HasSubstr(format("rank {}: 2", group.rank())));
-        EXPECT_THAT(text, HasSubstr("in all_reduce 'gradients of block 7' on dp_shard (3 ranks); "
-                                    "rank 1 did not arrive"));
+        EXPECT_THAT(text,
+                    HasSubstr("in all_reduce 'gradients of block 7' on dp_shard (3 ranks), call 0; "
+                              "rank 1 did not arrive"));
       },
       [](const cluster::Membership& me, Group& group) {
         // Transfers that not every rank takes part in do not confuse the count of collectives.

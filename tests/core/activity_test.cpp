@@ -4,6 +4,8 @@
 #include <string>
 #include <thread>
 
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 namespace shoal {
@@ -27,6 +29,29 @@ TEST(ActivityBoard, ShowsTheInnermostActivityAndRestoresTheOuterOne) {
         << "an ended inner activity must not reset the clock";
   }
   EXPECT_EQ(board.snapshot().at(0).what, "");
+}
+
+TEST(ActivityBoard, TellsWorkFromWaiting) {
+  ActivityBoard board;
+  const ActivityBoard::Seat seat(board, "step");
+  const auto line = [&] { return board.snapshot().at(0); };
+  const uint64_t before = line().changes;
+  {
+    const Activity outer("forward");
+    EXPECT_EQ(line().pace, Pace::kOwn);
+    EXPECT_EQ(Activity::current(), "forward");
+    {
+      const Activity inner("all_gather", Pace::kOthers);
+      EXPECT_EQ(line().pace, Pace::kOthers);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      EXPECT_EQ(Activity::waited().count(), 0) << "it has not ended";
+    }
+    EXPECT_EQ(line().pace, Pace::kOwn);
+    EXPECT_GE(Activity::waited(), std::chrono::milliseconds(20));
+    EXPECT_LT(Activity::waited(), std::chrono::seconds(20));
+  }
+  EXPECT_EQ(line().changes, before + 4);
+  EXPECT_EQ(line().tid, ::gettid());
 }
 
 TEST(ActivityBoard, AThreadWithoutASeatWritesNothing) {

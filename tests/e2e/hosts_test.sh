@@ -43,3 +43,28 @@ expect_text "$scratch/host0" '^  store +10\.77\.0\.1:'
 expect_exit 75 "$testbed/hosts" run 1 env SHOAL_RANK=0 SHOAL_WORLD_SIZE=2 SHOAL_LOCAL_RANK=0 SHOAL_LOCAL_SIZE=1 SHOAL_NODE=0 \
   SHOAL_NUM_NODES=2 SHOAL_JOB=missing SHOAL_STORE=10.77.0.1 "$shoal" doctor --set comm.rendezvous=2s
 expect_text "$scratch/err" "rank 1 of 2 did not arrive at rank 0's store at 10\.77\.0\.1:"
+
+# A host whose packets are dropped from one moment on, as if it had no power: the others miss it long before the deadline of a call,
+# and so does it miss them.
+"$shoal" prepare --input "$SHOAL_SOURCE_DIR/examples/train_shakespeare/shakespeare.txt" --tokenizer byte --output "$scratch/tokens" >/dev/null 2>&1
+train() {  # HOST
+  launch "$1" train --set "data.sources=[$scratch/tokens]" --set "run.directory=$scratch/runs" --set run.name=cut --set comm.deadline=60s \
+    --set train.steps=1000000 --set train.eval_every=0 --set train.threads=1 --set model.layers=2 --set model.width=24 --set model.heads=3 \
+    --set model.context=31 --set train.batch=8
+}
+train 1 >/dev/null 2>"$scratch/host1" &
+other=$!
+train 0 >/dev/null 2>"$scratch/host0" &
+first=$!
+until [ -f "$scratch/runs/cut/metrics.csv" ] && [ "$(wc -l <"$scratch/runs/cut/metrics.csv")" -gt 3 ]; do
+  kill -0 $first $other || { cat "$scratch/host0" "$scratch/host1" >&2; fail 'the job ended before its host was cut off'; }
+  sleep 0.05
+done
+ip -n shoal-switch link set port2 nomaster  # its link stays up, and nothing comes or goes through it
+from=$SECONDS
+wait $first && fail 'host 0 ended well'
+wait $other && fail 'host 1 ended well'
+echo "a host that was cut off ended the job after $((SECONDS - from)) s, with a deadline of 60 s"
+[ $((SECONDS - from)) -lt 30 ] || { cat "$scratch/host0" "$scratch/host1" >&2; fail 'it took longer than half of the deadline'; }
+expect_text "$scratch/host0" 'rank [23] does not answer for [0-9.]+s, last heard of on'
+expect_text "$scratch/host1" 'store'

@@ -20,6 +20,7 @@
 #include "shoal/cluster/store_table.h"
 #include "shoal/cluster/store_waiting.h"
 #include "shoal/cluster/supervisor.h"
+#include "shoal/cluster/watcher.h"
 
 namespace shoal::cluster {
 namespace {
@@ -107,6 +108,14 @@ void step_page(const Child& child) {
   StepReport report;
   report.tell(40);
   child.steps.read().last;
+}
+
+// shoal/cluster/watcher.h
+void watcher(const std::shared_ptr<StoreClient>& store,
+             const ActivityBoard& board,
+             void (*end)(const Error&)) {
+  Watcher watcher({.rank = 3, .world_size = 8, .store = store, .board = &board, .on_end = end});
+  watcher.tell_step(41);
 }
 
 // shoal/cluster/supervisor.h

@@ -23,6 +23,7 @@
 #include "shoal/core/mapped_file.h"
 #include "shoal/core/random.h"
 #include "shoal/core/shipped_file.h"
+#include "shoal/core/stack.h"
 #include "shoal/plan/mesh.h"
 
 namespace shoal {
@@ -37,6 +38,14 @@ TEST(HeaderExamples, Activity) {
     EXPECT_EQ(board.snapshot().front().what, "all_reduce 'gradients' on dp");
   }
   board.snapshot();
+}
+
+// shoal/core/stack.h
+void stack(pid_t tid) {
+  using namespace std::chrono_literals;
+  const ThreadStack stack = stack_of(tid, 200ms);
+  stack.frames;
+  stack.state;
 }
 
 // shoal/core/console.h

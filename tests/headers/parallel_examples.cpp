@@ -151,6 +151,14 @@ bool step_poll(StepPoll& poll, bool signalled, int64_t peak) {
   return false;
 }
 
+// shoal/train/stragglers.h
+void stragglers(comm::World& world, const plan::Mesh& mesh) {
+  Stragglers stragglers(world, mesh);
+  stragglers.begin_step();
+  for (const Stragglers::Slow& slow : stragglers.end_step()) {
+  }
+}
+
 // shoal/train/unread_steps.h
 void unread_steps(UnreadSteps& unread,
                   double lr,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
 
 #include "shoal/core/error.h"
 #include "shoal/core/even_parts.h"
@@ -59,6 +60,8 @@ Loader::~Loader() {
 // The batch of step s is in slot s modulo their number. A slot may be filled anew when what it holds is
 // older than the batch in use, which is the last that was handed out.
 void Loader::work() {
+  std::optional<ActivityBoard::Seat> seat;
+  if (options_.board != nullptr) seat.emplace(*options_.board, "loader");
   std::unique_lock lock(mutex_);
   while (true) {
     freed_.wait(lock, [this] {

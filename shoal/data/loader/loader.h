@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "shoal/core/activity.h"
 #include "shoal/data/loader/sample_stream.h"
 
 namespace shoal::data {
@@ -38,7 +39,8 @@ struct LoaderOptions {
   int world_size = 1;
   uint64_t first_sample = 0;  // where to begin
   int threads = 1;
-  int ahead = 2;  // batches to read ahead, at least `threads`
+  int ahead = 2;                   // batches to read ahead, at least `threads`
+  ActivityBoard* board = nullptr;  // where the threads say what they read; outlives the loader
 };
 
 class Loader {

@@ -4,6 +4,7 @@
 #include <list>
 #include <map>
 
+#include "shoal/core/activity.h"
 #include "shoal/core/checksum.h"
 #include "shoal/core/error.h"
 #include "shoal/data/order/packing.h"
@@ -114,6 +115,10 @@ void TokenSource::read(uint64_t index, const SampleRow& row) const {
                   row.loss_mask.size() == (has_loss_mask() ? options_.sequence_length : 0),
               "a row of {} tokens for samples of {}", row.tokens.size(), options_.sequence_length);
   const SamplePlace place = order_->at(index);
+  const Activity doing(
+      Activity::is_seen()
+          ? format("reads {}", manifest_.of(options_.split).shards[place.shard].file)
+          : std::string());
   const auto shard = open_->get(place.shard, [&] {
     const ShardEntry& entry = manifest_.of(options_.split).shards[place.shard];
     TokenShard tokens(options_.directory, options_.split, manifest_.layout, entry);

@@ -1,14 +1,16 @@
-#include "shoal/cluster/process_stat.h"
+#include "shoal/core/process_stat.h"
 
+#include <charconv>
 #include <string_view>
 
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
 
-namespace shoal::cluster {
+namespace shoal {
 namespace {
 
 constexpr size_t kMostStatBytes = 4096;
+constexpr size_t kMostVmstatBytes = 65536;
 constexpr int kFieldsBeforeStart = 19;  // behind the name
 
 std::string stat_file(const std::string& pid) {
@@ -35,4 +37,23 @@ std::optional<ProcessStat> process_stat(const std::string& pid) {
                      .start = std::string(rest.substr(1, rest.find(' ', 1) - 1))};
 }
 
-}  // namespace shoal::cluster
+int64_t out_of_memory_kills() {
+  constexpr std::string_view kName = "\noom_kill ";
+  std::string text;
+  try {
+    text = ChunkReader("/proc/vmstat").next(kMostVmstatBytes);
+  } catch (const DataError&) {
+    return 0;
+  }
+  const size_t at = text.find(kName);
+  int64_t count = 0;
+  if (at != std::string::npos)
+    std::from_chars(text.data() + at + kName.size(), text.data() + text.size(), count);
+  return count;
+}
+
+std::optional<ProcessStat> thread_stat(pid_t tid) {
+  return process_stat(format("self/task/{}", tid));
+}
+
+}  // namespace shoal

@@ -1,0 +1,182 @@
+#include "shoal/cluster/watcher.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "shoal/cluster/address.h"
+#include "shoal/core/log.h"
+#include "shoal/core/stack.h"
+
+namespace shoal::cluster {
+namespace {
+
+constexpr size_t kMostNamed = 4;
+constexpr size_t kLongestBeat = 400;
+constexpr size_t kMostFramesShown = 16;
+constexpr Duration kForAStack = std::chrono::milliseconds(200);
+// A rank whose peers are lost hears of it from its own calls as well, and says it better.
+constexpr Duration kForBetterWords = std::chrono::milliseconds(300);
+constexpr const char* kLostKey = "watch/lost";
+
+std::string beat_key(int rank) { return format("watch/beat/{}", rank); }
+std::string silent_key(int rank) { return format("watch/silent/{}", rank); }
+
+// A beat is its number, a blank, and what the rank is doing. Another rank wrote it: what is shown has
+// nothing in it that a terminal would obey.
+std::string words_of(const std::string& beat) {
+  std::string words = beat.substr(std::min(beat.size(), beat.find(' ') + 1), kLongestBeat);
+  std::replace_if(
+      words.begin(), words.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return words;
+}
+
+// In whole seconds, from one on: nobody needs more.
+std::string rounded(Clock::duration time) {
+  if (time < std::chrono::seconds(1)) return format_duration(std::chrono::round<Duration>(time));
+  return format_duration(std::chrono::round<std::chrono::seconds>(time));
+}
+
+bool is_step(const ActivityBoard::Line& line) { return line.thread == kStepThread; }
+
+}  // namespace
+
+Watcher::Watcher(WatcherOptions options)
+    : options_(std::move(options)),
+      silence_(silence_of(options_.deadline)),
+      period_(std::max(silence_ / 4, Duration(10))) {
+  if (options_.rank == 0) others_.resize(static_cast<size_t>(options_.world_size));
+  if (options_.store) beat();
+  forget_times();
+  thread_ = std::thread([this] { run(); });
+}
+
+Watcher::~Watcher() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Watcher::run() {
+  std::unique_lock lock(mutex_);
+  const auto ends = [this] { return ending_; };
+  const Duration tick = std::clamp<Duration>(options_.deadline / 20, Duration(20), Duration(1000));
+  Clock::time_point next_beat = Clock::now() + period_;
+  Clock::time_point looked = Clock::now();
+  while (!changed_.wait_for(lock, std::min(tick, period_), ends)) {
+    const Clock::time_point now = Clock::now();
+    if (now - std::exchange(looked, now) > silence_ / 2) forget_times();
+    try {
+      look_at_self();
+      if (!options_.store || now < next_beat) continue;
+      next_beat = now + period_;
+      beat();
+      if (options_.rank == 0) look_at_others();
+    } catch (const PeerLost& lost) {
+      if (changed_.wait_for(lock, kForBetterWords, ends)) return;
+      options_.on_end(PeerLost(format("rank {}: {}", options_.rank, lost.what())));
+      return;
+    } catch (const Error& error) {
+      options_.on_end(error);
+      return;
+    }
+  }
+}
+
+std::string Watcher::doing() const {
+  const int64_t steps = steps_done_;
+  std::string text = steps < 0 ? "before the first step" : format("in step {}", steps + 1);
+  for (const ActivityBoard::Line& line : options_.board->snapshot()) {
+    if (line.what.empty() || (line.pace == Pace::kOthers && !is_step(line))) continue;
+    text += is_step(line) ? ", " + line.what : format("; {}: {}", line.thread, line.what);
+  }
+  return text.substr(0, kLongestBeat);
+}
+
+void Watcher::beat() {
+  options_.store->set(beat_key(options_.rank),
+                      format("{} on {}, {}", ++beats_, host_name(), doing()), silence_);
+  if (options_.store->check({kLostKey}))
+    throw PeerLost(words_of("- " + options_.store->get(kLostKey, silence_)));
+}
+
+void Watcher::look_at_others() {
+  std::vector<std::string> keys;
+  for (int rank = 1; rank < options_.world_size; ++rank) keys.push_back(beat_key(rank));
+  if (keys.empty()) return;
+  const std::vector<std::string> beats = options_.store->get(keys, silence_);
+  const Clock::time_point now = Clock::now();
+  std::vector<std::string> lost;
+  for (int rank = 1; rank < options_.world_size; ++rank) {
+    Seen& seen = others_[static_cast<size_t>(rank)];
+    const std::string& beat = beats[static_cast<size_t>(rank) - 1];
+    if (std::exchange(seen.beat, beat) != beat) {
+      seen.since = now;
+      if (std::exchange(seen.told, false)) options_.store->remove(silent_key(rank));
+      continue;
+    }
+    if (now - seen.since >= period_ * 5 / 2 && !std::exchange(seen.told, true))
+      options_.store->set(silent_key(rank), "");
+    if (now - seen.since >= silence_)
+      lost.push_back(format("rank {} does not answer for {}, last heard of {}", rank,
+                            rounded(now - seen.since), words_of(beat)));
+  }
+  if (lost.empty()) return;
+  std::string text;
+  for (size_t i = 0; i < std::min(lost.size(), kMostNamed); ++i)
+    text += (i == 0 ? "" : "; ") + lost[i];
+  if (lost.size() > kMostNamed) text += format("; and {} more", lost.size() - kMostNamed);
+  options_.store->set(kLostKey, text);
+  throw PeerLost(text);
+}
+
+void Watcher::look_at_self() {
+  const std::vector<ActivityBoard::Line> lines = options_.board->snapshot();
+  const Clock::time_point now = Clock::now();
+  for (const ActivityBoard::Line& line : lines) {
+    Seen& seen = own_[line.tid];
+    if (seen.changes != line.changes) seen = {.changes = line.changes, .since = now};
+    const Duration stuck = std::chrono::round<Duration>(now - seen.since);
+    // Of a thread that says nothing it is not known whether it waits for others.
+    const bool works = !line.what.empty() && line.pace == Pace::kOwn;
+    if (is_step(line) && works && stuck >= options_.deadline) report_stuck(lines, stuck);
+  }
+}
+
+// One rank alone keeps nobody waiting: it may be slow, and is left alone.
+void Watcher::report_stuck(const std::vector<ActivityBoard::Line>& lines, Duration stuck) {
+  if (std::exchange(reported_, true)) return;
+  const std::string what = format("rank {} on {} has made no progress for {} {}", options_.rank,
+                                  host_name(), rounded(stuck), doing());
+  log::error("{}", what);
+  for (const ActivityBoard::Line& line : lines) {
+    if (line.what.empty() && !is_step(line)) continue;
+    const ThreadStack stack = stack_of(line.tid, kForAStack);
+    log::error("thread {} {}:", line.thread, stack.state);
+    const size_t shown = std::min(stack.frames.size(), kMostFramesShown);
+    for (size_t i = 0; i < shown; ++i) log::error("  {}", stack.frames[i]);
+  }
+  if (options_.world_size > 1) throw Error(ExitCode::kStuck, what);
+}
+
+void Watcher::forget_times() {
+  const Clock::time_point now = Clock::now();
+  for (Seen& seen : others_) seen.since = now;
+  for (auto& [tid, seen] : own_) seen.since = now;
+}
+
+std::string what_they_do(StoreClient& store, const std::vector<int>& ranks, Duration patience) {
+  std::string text;
+  for (size_t i = 0; i < std::min(ranks.size(), kMostNamed); ++i) {
+    const int rank = ranks[i];
+    if (!store.check({beat_key(rank)})) continue;
+    text += store.check({silent_key(rank)})
+                ? format("; rank {} does not answer", rank)
+                : format("; rank {} is {}", rank, words_of(store.get(beat_key(rank), patience)));
+  }
+  return text;
+}
+
+}  // namespace shoal::cluster

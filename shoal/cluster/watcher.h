@@ -1,0 +1,104 @@
+// watcher.h -- a thread of each rank that tells the others that the rank lives and what it is doing,
+// and notices two things that no call notices in time: a rank that has fallen silent, and a thread
+// of this rank that is stuck.
+//
+//   Watcher watcher({.rank = 3, .world_size = 8, .store = store, .board = &board, .on_end = end});
+//   watcher.tell_step(41);
+//
+// Each rank writes a beat into the job's store; rank 0 reads all of them, so that one clock decides.
+// When a rank has not beaten for the silence that follows from the deadline (30 seconds of 10
+// minutes), rank 0 says so in the store, and all ranks end: a host without power is noticed long
+// before the deadline of the call that waits for it. A beat says what the rank is doing, which is
+// what a peer that waits for it in vain reports. When the thread that takes steps makes no progress
+// for the deadline, though nobody keeps it waiting, the watcher logs where all threads of the rank
+// are, and ends it.
+//
+// A watcher that was itself away, because the whole job was suspended, begins to count anew.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "shoal/cluster/store_client.h"
+#include "shoal/core/activity.h"
+#include "shoal/core/error.h"
+#include "shoal/core/quantities.h"
+
+namespace shoal::cluster {
+
+// The thread on the activity board that takes steps.
+inline constexpr const char* kStepThread = "step";
+
+struct WatcherOptions {
+  int rank = 0;
+  int world_size = 1;
+  std::shared_ptr<StoreClient> store = nullptr;  // nullptr: the rank watches only itself
+  const ActivityBoard* board = nullptr;          // outlives the watcher
+  Duration deadline = std::chrono::minutes(10);
+  // Called on the watcher's thread, and has to end the process: other threads may be stuck.
+  std::function<void(const Error&)> on_end;
+};
+
+// The silence after which a rank is taken for lost: a twentieth of the deadline of a call, and not
+// so short that a busy host looks like a lost one.
+constexpr Duration silence_of(Duration deadline) {
+  constexpr Duration kLeast = std::chrono::seconds(5);
+  return std::max(std::min(deadline, kLeast), deadline / 20);
+}
+
+class Watcher {
+ public:
+  // Writes the first beat; ranks agree on a point after that before the first may be missed.
+  explicit Watcher(WatcherOptions options);
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+  ~Watcher();
+
+  void tell_step(int64_t steps_done) { steps_done_ = steps_done; }
+
+ private:
+  struct Seen {
+    std::string beat;  // or, of a thread, nothing
+    uint64_t changes = 0;
+    Clock::time_point since;
+    bool told = false;  // that it is silent
+  };
+
+  void run();
+  [[nodiscard]] std::string doing() const;
+  void beat();
+  // On rank 0: who has fallen silent?
+  void look_at_others();
+  // Whether the thread that takes steps is where it was, and how long.
+  void look_at_self();
+  void report_stuck(const std::vector<ActivityBoard::Line>& lines, Duration stuck);
+  void forget_times();
+
+  const WatcherOptions options_;
+  const Duration silence_;
+  const Duration period_;  // of beats
+  std::atomic<int64_t> steps_done_{-1};
+  uint64_t beats_ = 0;
+  std::vector<Seen> others_;   // by rank; only on rank 0
+  std::map<pid_t, Seen> own_;  // by thread
+  bool reported_ = false;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ending_ = false;
+  std::thread thread_;
+};
+
+// What the named ranks are doing, for the end of a message: "; rank 12: step 41, reads batch 44; rank
+// 37 does not answer". Empty when nobody watches.
+std::string what_they_do(StoreClient& store, const std::vector<int>& ranks, Duration patience);
+
+}  // namespace shoal::cluster

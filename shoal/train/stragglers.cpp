@@ -1,0 +1,70 @@
+#include "shoal/train/stragglers.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include <ATen/ATen.h>
+
+#include "shoal/core/activity.h"
+
+namespace shoal::train {
+namespace {
+
+// Of two, the smaller: the other one may be the slow one.
+double lower_median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+}  // namespace
+
+Stragglers::Stragglers(comm::World& world, const plan::Mesh& mesh) : world_(world) {
+  for (int rank = 0; rank < world.size(); ++rank)
+    stage_of_.push_back(mesh.coordinate(rank, plan::Axis::kPp));
+}
+
+void Stragglers::begin_step() {
+  began_ = Clock::now();
+  waited_before_ = Activity::waited();
+}
+
+std::vector<Stragglers::Slow> Stragglers::end_step() {
+  std::vector<Slow> slow;
+  if (asked_.defined()) {
+    later_.wait();
+    slow = judge(std::exchange(asked_, {}));
+    std::vector<int> ranks;
+    for (const Slow& each : slow) ranks.push_back(each.rank);
+    std::sort(ranks.begin(), ranks.end());
+    if (std::exchange(told_, ranks) == ranks) slow.clear();
+  }
+  const std::chrono::duration<double> waited = Activity::waited() - waited_before_;
+  window_.push_back(std::max(0.0, seconds_since(began_) - waited.count()));
+  if (window_.size() == kWindow && world_.size() > 1) {
+    asked_ = at::zeros({world_.size()}, at::kDouble);
+    asked_.mutable_data_ptr<double>()[world_.rank()] = lower_median(std::exchange(window_, {}));
+    later_ = world_.control().all_reduce_later(asked_, comm::Reduce::kSum, "own times of ranks");
+  }
+  return slow;
+}
+
+std::vector<Stragglers::Slow> Stragglers::judge(const at::Tensor& medians) const {
+  const double* of_rank = medians.const_data_ptr<double>();
+  std::map<int, std::vector<double>> of_stage;
+  for (size_t rank = 0; rank < stage_of_.size(); ++rank)
+    of_stage[stage_of_[rank]].push_back(of_rank[rank]);
+  std::vector<Slow> slow;
+  for (size_t rank = 0; rank < stage_of_.size(); ++rank) {
+    const double others = lower_median(of_stage.at(stage_of_[rank]));
+    if (of_rank[rank] > kTooSlow * others)
+      slow.push_back({static_cast<int>(rank), of_rank[rank], others});
+  }
+  std::sort(slow.begin(), slow.end(), [](const Slow& a, const Slow& b) {
+    return a.seconds / a.others > b.seconds / b.others;
+  });
+  return slow;
+}
+
+}  // namespace shoal::train
