@@ -8,19 +8,21 @@ namespace shoal::cluster {
 namespace {
 
 // Another try may end otherwise: a rank was killed, a peer was lost, a thread was stuck, or shoal has
-// a bug that shows now and then.
-bool may_help(int exit_code) {
-  const auto is = [exit_code](ExitCode code) { return exit_code == static_cast<int>(code); };
-  return exit_code > kSignalExitBase || is(ExitCode::kRequeue) || is(ExitCode::kStuck) ||
-         is(ExitCode::kBug);
+// a bug that shows now and then. Wrong bits are younger than the checkpoint that a job with steps goes
+// on from; without steps, such as a comparison of layouts, they would be wrong again.
+bool may_help(const JobResult& result) {
+  const auto is = [code = result.exit_code](ExitCode each) {
+    return code == static_cast<int>(each);
+  };
+  return result.exit_code > kSignalExitBase || is(ExitCode::kRequeue) || is(ExitCode::kStuck) ||
+         is(ExitCode::kBug) || (is(ExitCode::kReplayFailed) && result.steps.first);
 }
 
 }  // namespace
 
 Restarts::Verdict Restarts::after(const JobResult& result) {
   Verdict verdict{.wait = std::nullopt, .exit_code = result.exit_code, .note = ""};
-  if (options_.most == 0 || result.exit_code == 0 || result.asked_to_stop ||
-      !may_help(result.exit_code))
+  if (options_.most == 0 || result.exit_code == 0 || result.asked_to_stop || !may_help(result))
     return verdict;
   const std::optional<int64_t> first = result.steps.first;
   const bool began_later = first && (!first_before_ || *first > *first_before_);

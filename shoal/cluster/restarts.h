@@ -8,8 +8,8 @@
 //     std::this_thread::sleep_for(*verdict.wait);
 //   }
 //
-// What failed for good is not tried again: a wrong config, damaged data, numerics. A job that was
-// asked to stop is not started either. A job that made progress since its last start is started at
+// What failed for good is not tried again: a wrong config, damaged data, a loss that diverges; bits
+// that are wrong on a rank are, from the last checkpoint. A job that was asked to stop is not started either. A job that made progress since its last start is started at
 // once; one that begins at the same step again waits longer each time, and is given up after three
 // such cycles, because it will always fail there.
 #pragma once

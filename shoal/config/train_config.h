@@ -54,6 +54,8 @@ struct TrainConfig {
   int keep = 2;
   int64_t keep_every = 0;
   bool background_save = true;
+  int64_t compare_every = 100;
+  int64_t replay_every = 0;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -98,6 +100,14 @@ struct TrainConfig {
     visit(
         "background_save", self.background_save,
         "go on while a checkpoint is written; takes host memory for a copy of what a rank writes");
+    visit("compare_every", self.compare_every,
+          "steps between comparisons of the bits that replicas hold, which are also made before "
+          "each save; 0: none",
+          between(int64_t{0}, kMost));
+    visit("replay_every", self.replay_every,
+          "steps between those that are computed twice, to see whether all bits come out again; 0: "
+          "none",
+          between(int64_t{0}, kMost));
   }
 };
 

@@ -24,7 +24,7 @@ enum class ExitCode : int {
   kUsage = 2,          // wrong command line or config: retrying cannot help
   kData = 3,           // a file is missing, damaged or not what it claims to be
   kReplayAsked = 16,   // suspicious numerics: run the step again elsewhere
-  kReplayFailed = 17,  // the replay disagreed: some hardware computes wrongly
+  kReplayFailed = 17,  // what must be equal is not: some hardware computes or holds wrong bits
   kBug = 70,           // shoal is wrong
   kStuck = 71,         // a thread of this rank made no progress until the deadline
   kRequeue = 75,       // a peer or the network is gone: start the job again

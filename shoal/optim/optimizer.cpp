@@ -193,7 +193,10 @@ void Optimizer::judge(const at::Tensor& loss, const at::Tensor& squared_norm) {
   steps_.add_(1 - result_.skipped.squeeze(0));
   if (units_.front().master.scalar_type() ==
       at::kDouble) {  // fused updates take a float divisor only
-    for (const Unit& unit : units_) unit.flat.gradient.div_(divisor_);
+    // The gradients of a skipped step stay as they are: a replay compares them.
+    const at::Tensor divisor =
+        at::where(result_.skipped.squeeze(0).to(at::kBool), at::ones_like(divisor_), divisor_);
+    for (const Unit& unit : units_) unit.flat.gradient.div_(divisor);
     divisor_ = at::Tensor();
   }
 }

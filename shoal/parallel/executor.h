@@ -71,6 +71,8 @@ class Executor {
   // Returns the losses or logits of the last unit by micro-batch; undefined on ranks without this
   // unit.
   std::vector<at::Tensor> take_results() { return std::exchange(results_, {}); }
+  // Returns the same, which stay until the next begin().
+  [[nodiscard]] const std::vector<at::Tensor>& results() const { return results_; }
   // These return the loss of all ranks and the number of targets it is the mean of, once the
   // program has counted and summed them.
   [[nodiscard]] const at::Tensor& loss() const { return loss_; }

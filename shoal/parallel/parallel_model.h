@@ -57,6 +57,9 @@ class ParallelModel {
   // mean over their targets. `passes` are this rank's micro-batches: as many as on every other
   // rank, and the same ones on ranks of one pipeline and of one tensor-parallel group.
   at::Tensor forward_backward(std::span<const model::Pass> passes, const StepOptions& options);
+  [[nodiscard]] const at::Tensor& loss() const { return executor_.loss(); }
+  // Returns this rank's share of that loss by micro-batch; undefined on ranks without the head.
+  [[nodiscard]] const std::vector<at::Tensor>& own_losses() const { return executor_.results(); }
   // Runs the rest of that program: the optimizer, and the gathers of weights that stay whole.
   optim::Update update(OperationListener* listener = nullptr);
 

@@ -52,6 +52,8 @@ class UnitGroup {
   void open_gradients();
   // Zeroes gradients that were not written. May be called repeatedly.
   void close_gradients();
+  // Returns the gradients of this rank's samples, between open_gradients() and the reduction.
+  [[nodiscard]] const at::Tensor& whole_gradient() const { return whole_gradient_; }
   // `adds` accumulates to the gradients of earlier micro-batches.
   void start_reduce(bool adds);
   void await_reduce();
@@ -61,6 +63,8 @@ class UnitGroup {
   // ---- between steps ----
   [[nodiscard]] const at::Tensor& shard() const { return shard_; }
   [[nodiscard]] const at::Tensor& shard_gradient() const { return shard_gradient_; }
+  // Returns the whole weights; undefined where they are not there, or arriving before settle().
+  [[nodiscard]] const at::Tensor& whole() const { return whole_; }
   // Waits for a gather in flight: the shard may be written afterwards.
   void settle();
 

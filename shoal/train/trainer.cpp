@@ -51,6 +51,12 @@ config::ModelConfig foreign_model(const std::filesystem::path& directory) {
   return hugging_face::read_config(directory).config;
 }
 
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += (text.empty() ? "" : "; ") + line;
+  return text;
+}
+
 }  // namespace
 
 Trainer::~Trainer() = default;
@@ -86,6 +92,7 @@ Trainer::Trainer(config::RunConfig config,
   if (foreign && !resuming) checkpoint::load_hugging_face(from, *model_);
   if (config_.train.precision == config::Precision::kFp16)
     scaler_ = std::make_unique<optim::GradientScaler>(at::TensorOptions().device(ranks_.device()));
+  replicas_ = std::make_unique<const parallel::ReplicaCheck>(*model_, ranks_);
   if (resuming) progress_ = checkpoints_.resume(training_state(), stream_->identity());
   meter_ = std::make_unique<StepMeter>(
       config_, world_.size(), peak_of_device(world_, config_.train.precision, materials.dtype),
@@ -118,14 +125,63 @@ void Trainer::take_step() {
   for (model::Pass& pass : micro_batches) pass.targets->gradient_scale = scale;
   figures.lr =
       optim::learning_rate(config_.optimizer, progress_.step, config_.train.steps, data_ranks);
-  const at::Tensor loss = model_->forward_backward(
-      micro_batches, {.lr = figures.lr, .gradient_scale = scale, .listener = &figures.times});
+  parallel::StepOptions options{.lr = figures.lr, .gradient_scale = scale};
+  std::optional<StepWitness> witness;
+  const int64_t every = config_.train.replay_every;
+  if (every > 0 && (progress_.step + 1) % every == 0) witness.emplace(*model_, &figures.times);
+  options.listener =
+      witness ? static_cast<parallel::OperationListener*>(&*witness) : &figures.times;
+  const at::Tensor loss = model_->forward_backward(micro_batches, options);
+  if (witness) replay(micro_batches, options, *witness);
   const optim::Update update = model_->update();
+  if (!witness && is_suspicious(update)) replay(micro_batches, options, StepWitness(*model_));
   if (scaler_) scaler_->update(update.skipped);
   figures.step = ++progress_.step;
   figures.tokens = progress_.tokens += config_.train.batch * config_.model.context;
   progress_.next_sample = feed_->next_sample();
   unread_.end(std::move(figures), loss, update);
+}
+
+bool Trainer::is_suspicious(const optim::Update& update) const {
+  return ranks_.device().is_cpu() && !scaler_ && skipped_in_a_row_ == 0 &&
+         update.skipped.item<float>() > 0;
+}
+
+void Trainer::replay(std::span<const model::Pass> passes,
+                     const parallel::StepOptions& options,
+                     const StepWitness& first) {
+  const std::string who = joined(replayed_differently(*model_, world_, passes, options, first));
+  const int64_t step = progress_.step + 1;
+  if (who.empty()) {
+    if (writes() && !first.has_listened())
+      log::warn(
+          "step {} is skipped, and computes the same when it is repeated: its samples or the "
+          "weights are the cause, not a passing error of a rank",
+          step);
+    return;
+  }
+  const std::string what =
+      format("step {} computes something else when it is repeated: {}", step, who);
+  if (ranks_.device().is_cpu()) end_of_trust(what);
+  if (writes()) log::warn("{}; kernels of this device may add in an order that varies", what);
+}
+
+void Trainer::compare_replicas() {
+  if (world_.size() == 1) return;
+  const std::vector<std::string> damage = replicas_->differences(world_);
+  if (!damage.empty()) end_of_trust(format("after step {}: {}", progress_.step, joined(damage)));
+}
+
+void Trainer::end_of_trust(const std::string& why) {
+  try {
+    checkpoints_.finish();
+  } catch (const DataError& error) {
+    if (writes()) log::warn("the save before failed: {}", error.what());
+  }
+  throw Error(ExitCode::kReplayFailed,
+              why +
+                  "; this state is not saved: go on from the newest checkpoint, without the host "
+                  "if it is named again");
 }
 
 std::vector<metrics::StepRecord> Trainer::read_records() {
@@ -246,6 +302,8 @@ End Trainer::run(metrics::Sinks& sinks) {
     if (ranks_.device().is_cpu()) name_stragglers(stragglers_.end_step(), sinks);
     const bool last = progress_.step == config_.train.steps;
     stopped = agree_after_step();
+    const bool compared = due(config_.train.compare_every);
+    if (compared) compare_replicas();
     const bool evaluating =
         config_.train.eval_every > 0 && !stopped && (due(config_.train.eval_every) || last);
     const bool saving = due(config_.train.save_every) || last || stopped;
@@ -256,6 +314,7 @@ End Trainer::run(metrics::Sinks& sinks) {
     const bool best = checkpoints_.is_best(val_loss);
     write_records(records, saving || best, sinks);
     if (!saving && !best) continue;
+    if (config_.train.compare_every > 0 && !compared) compare_replicas();
     checkpoints_.save(progress_, training_state(), description(),
                       {.val_loss = best ? val_loss : std::nullopt, .wait = last || stopped});
   }

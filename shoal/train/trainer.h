@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,11 +30,13 @@
 #include "shoal/metrics/sink.h"
 #include "shoal/optim/gradient_scaler.h"
 #include "shoal/parallel/parallel_model.h"
+#include "shoal/parallel/replica_check.h"
 #include "shoal/train/progress.h"
 #include "shoal/train/run_checkpoints.h"
 #include "shoal/train/step_meter.h"
 #include "shoal/train/step_poll.h"
 #include "shoal/train/stragglers.h"
+#include "shoal/train/step_replay.h"
 #include "shoal/train/unread_steps.h"
 
 namespace shoal::train {
@@ -84,6 +87,18 @@ class Trainer {
   [[nodiscard]] state::Values description() const;
   // Takes a step, whose figures stay on the device.
   void take_step();
+  // Whether a step that was skipped is worth a replay: the first of several, where its verdict can
+  // be read at once. With fp16 gradients overflow now and then, and a smaller scale is the cure.
+  [[nodiscard]] bool is_suspicious(const optim::Update& update) const;
+  // Computes the step that comes after those finished once more. Throws when a CPU computes other
+  // bits; another device is only reported, because its kernels may add in an order that varies.
+  void replay(std::span<const model::Pass> passes,
+              const parallel::StepOptions& options,
+              const StepWitness& first);
+  // Throws when a rank holds other bits than its replicas.
+  void compare_replicas();
+  // Ends the run because hardware has erred. The save under way is of an earlier step.
+  [[noreturn]] void end_of_trust(const std::string& why);
   // Reads the figures of the steps since the last call, and returns their records.
   std::vector<metrics::StepRecord> read_records();
   void write_records(const std::vector<metrics::StepRecord>& records,
@@ -117,6 +132,7 @@ class Trainer {
   StepPoll poll_;
   Stragglers stragglers_;
   std::unique_ptr<StepMeter> meter_;
+  std::unique_ptr<const parallel::ReplicaCheck> replicas_;
   UnreadSteps unread_;
   Progress progress_;
   int64_t memory_bytes_ = 0;  // the most of any rank

@@ -36,6 +36,11 @@ TEST(Restarts, HelpWhatWasKilledOrLostAPeerAndNothingElse) {
     EXPECT_FALSE(Restarts({.most = 1}).after(failed(code)).wait) << code;
 }
 
+TEST(Restarts, HelpAgainstWrongBitsOfAJobThatHasCheckpoints) {
+  EXPECT_TRUE(Restarts({.most = 1}).after(failed(17, 40)).wait);
+  EXPECT_FALSE(Restarts({.most = 1}).after(failed(16, 40)).wait);
+}
+
 TEST(Restarts, AreNotMadeOfAJobThatWasAskedToStop) {
   JobResult result = failed(75, 3);
   result.asked_to_stop = true;

@@ -21,8 +21,8 @@ import tempfile
 import time
 import unittest
 
-from safetensors_file import change_number
-from training_runs import PATIENCE, Run, documents, end_of, kill, ranks_of, shoal
+from safetensors_file import bytes_of, change_number
+from training_runs import PATIENCE, Run, documents, end_of, equal_checkpoints, kill, ranks_of, shoal
 
 # Odd sizes throughout: 7 x 17 tokens, 3 heads of 10.
 MODEL = ["model.layers=2", "model.heads=3", "model.width=30", "model.context=17"]
@@ -83,6 +83,28 @@ def say_until_hung_up(address, words):
             pass
 
 
+def flip_in_memory(pid, before):
+    """Flips a bit of each copy of these bytes in the memory of a process that has stopped; how many there were."""
+    flipped = 0
+    with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
+        for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
+            span, rights, *_ = line.split()
+            if not rights.startswith("rw"):
+                continue
+            begin, end = (int(text, 16) for text in span.split("-"))
+            content = b""
+            with contextlib.suppress(OSError, ValueError):  # what the kernel keeps for itself
+                memory.seek(begin)
+                content = memory.read(end - begin)
+            at = content.find(before)
+            while at >= 0:
+                memory.seek(begin + at)
+                memory.write(bytes([before[0] ^ 4]))
+                flipped += 1
+                at = content.find(before, at + 1)
+    return flipped
+
+
 class Faults(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -100,9 +122,9 @@ class Faults(unittest.TestCase):
         shoal("prepare", "--input", cls.scratch / f"{name}.txt", "--tokenizer", "byte", "--separator", r"\n\n",
               "--validation", validation, "--output", cls.scratch / name)
 
-    def run_of(self, name, *sets, ranks=1, sources=("tokens",)):
+    def run_of(self, name, *sets, ranks=1, sources=("tokens",), launch=()):
         paths = ",".join(str(self.scratch / source) for source in sources)
-        return Run(self.scratch, name, f"data.sources=[{paths}]", *MODEL, *TRAINING, *sets, ranks=ranks)
+        return Run(self.scratch, name, f"data.sources=[{paths}]", *MODEL, *TRAINING, *sets, ranks=ranks, launch=launch)
 
     def started(self, run, step):
         """The process of a run that has come to that step."""
@@ -201,6 +223,42 @@ class Numbers(Faults):
         self.assertIn("the last 7 steps up to 8 were skipped, because their losses or gradients are not finite", said)
         self.assertIn("optimizer.skip_limit", said)
         self.assertEqual(self.column(run, "skipped_steps"), list(range(7)))  # of steps 1 to 7
+
+    def test_a_step_that_is_skipped_is_repeated(self):
+        # Each step multiplies the matrices by 1 - lr * weight_decay, until a product is no number any more.
+        run = self.run_of("repeated", "optimizer.lr=1000", "optimizer.warmup=0", "optimizer.weight_decay=10", "train.steps=50",
+                          "optimizer.skip_limit=3", ranks=2)
+        said = run.finish(code=16)
+        self.assertEqual(said.count("computes the same when it is repeated: its samples or the weights are the cause"), 1, said)
+
+    def test_a_replay_changes_no_figure(self):
+        figures = []
+        for name, every in (("plain", 0), ("twice", 3)):
+            run = self.run_of(name, "train.steps=13", f"train.replay_every={every}", "model.dropout=0.1", "train.micro_batch=2", ranks=2)
+            run.finish()
+            figures.append(run.figures())
+        self.assertEqual(figures[0], figures[1])
+
+    def test_a_bit_that_flips_in_a_live_rank(self):
+        """With a learning rate of 0 weights keep the values that they are drawn with, and are found in the memory of a rank."""
+        common = ["optimizer.lr=0", "train.steps=60", "train.save_every=10", "train.compare_every=7", "parallel.sharding=no_shard"]
+        quiet = self.run_of("quiet-bits", *common, ranks=3)
+        quiet.finish()
+        file = quiet.directory / "checkpoints" / "step-000000060" / "rank-00000-00000.safetensors"
+        name = "weights.blocks.0.attention.out.weight"
+        run = self.run_of("flipped", *common, ranks=3, launch=["--max-restarts", "2"])
+        launcher = self.started(run, 12)
+        victim = ranks_of(launcher)[1]
+        os.kill(victim, signal.SIGSTOP)
+        self.assertGreater(flip_in_memory(victim, bytes_of(file, name)[80:144]), 0)
+        os.kill(victim, signal.SIGCONT)
+        said = end_of(launcher)
+        self.assertRegex(said, rf"after step \d+: rank 1 on {re.escape(socket.gethostname())} holds other bits of "
+                               r"blocks\.0\.attention\.out\.weight than its replicas 0, 2; this state is not saved")
+        self.assertIn("restart 1 of 2", said)
+        self.assertEqual(run.figures(), quiet.figures())
+        same, difference = equal_checkpoints(run.directory, quiet.directory)
+        self.assertTrue(same, difference)
 
     def test_a_nan_validation_is_never_best(self):
         # A letter that only validation has, with a weight that is infinite in fp16 until decay has made it smaller: it begins

@@ -13,12 +13,15 @@
 #include "shoal/dry_run/meta_memory.h"
 #include "shoal/dry_run/step_trace.h"
 #include "shoal/model/decoder.h"
+#include "shoal/parallel/fingerprint.h"
 #include "shoal/parallel/parallel_model.h"
 #include "shoal/parallel/ranks.h"
+#include "shoal/parallel/replica_check.h"
 #include "shoal/parallel/tensor/tensor_builder.h"
 #include "shoal/parallel/tensor/tensor_gradients.h"
 #include "shoal/parallel/tensor/tensor_rows.h"
 #include "shoal/state/checkpoint_store.h"
+#include "shoal/train/step_replay.h"
 #include "shoal/train/trainer.h"
 #include "shoal/verify/agreement.h"
 #include "shoal/verify/random_case.h"
@@ -51,6 +54,25 @@ void executor(const plan::RankPlan& plan,
   executor.begin(passes);
   executor.run(plan::training_program(plan), listener);
   executor.loss();
+}
+
+// shoal/parallel/fingerprint.h
+bool fingerprint(c10::Device device, const at::Tensor& weights) {
+  const Fingerprints fingerprints(device);
+  const at::Tensor before = fingerprints.of(weights);
+  return fingerprints.of(weights).equal(before);
+}
+
+// shoal/parallel/replica_copies.h
+void replica_copies(const ParallelModel& model, const Ranks& ranks) {
+  ReplicaCopies copies(model, ranks);
+  for (const Copies& each : copies.of(Grain::kWeight)) each.group.size();
+}
+
+// shoal/parallel/replica_check.h
+void replica_check(const ParallelModel& model, const Ranks& ranks, comm::World& world) {
+  ReplicaCheck check(model, ranks);
+  check.differences(world);
 }
 
 // shoal/parallel/ranks.h
@@ -157,6 +179,18 @@ void stragglers(comm::World& world, const plan::Mesh& mesh) {
   stragglers.begin_step();
   for (const Stragglers::Slow& slow : stragglers.end_step()) {
   }
+}
+
+// shoal/train/step_replay.h
+void step_replay(parallel::ParallelModel& model,
+                 comm::World& world,
+                 const std::vector<model::Pass>& passes,
+                 double lr,
+                 parallel::StepTimes& times) {
+  StepWitness first(model, &times);
+  model.forward_backward(passes, {.lr = lr, .listener = &first});
+  replayed_differently(model, world, passes, {.lr = lr}, first);
+  model.update();
 }
 
 // shoal/train/unread_steps.h
