@@ -35,6 +35,9 @@ struct Range {
   bool counts =
       true;  // in the norm of the gradients: elements that several ranks hold count on one of them
   bool orthogonalized = false;  // parts of matrices that muon updates as a whole
+  // Other ranks hold the same elements beside others. An update of their own for these elements
+  // keeps them equal to the bit: the last few of a vector loop may be rounded otherwise.
+  bool shared = false;
 };
 
 struct FlatUnit {

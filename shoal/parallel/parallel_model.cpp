@@ -36,15 +36,16 @@ StepGroups groups_for(const config::RunConfig& config, const Ranks& ranks) {
 
 // Appends a holding to the ranges of its shard; holdings come in shard order, and padding joins the
 // weight before it.
-void append(const Holding& holding, std::vector<optim::Range>& ranges) {
+void append(const Holding& holding, int tensor_ranks, std::vector<optim::Range>& ranges) {
   const optim::Range own{.begin = holding.offset,
                          .end = holding.offset + holding.count,
                          .decays = holding.weight->decays(),
                          .counts = holding.counts,
-                         .orthogonalized = plan::is_orthogonalized(*holding.weight)};
-  const bool alike = !ranges.empty() && ranges.back().decays == own.decays &&
-                     ranges.back().counts == own.counts &&
-                     ranges.back().orthogonalized == own.orthogonalized;
+                         .orthogonalized = plan::is_orthogonalized(*holding.weight),
+                         .shared = tensor_ranks > 1 && !holding.weight->split};
+  const bool alike =
+      !ranges.empty() && ranges.back().decays == own.decays && ranges.back().counts == own.counts &&
+      ranges.back().orthogonalized == own.orthogonalized && ranges.back().shared == own.shared;
   if (alike)
     ranges.back().end = own.end;
   else
@@ -103,7 +104,8 @@ std::unique_ptr<optim::Optimizer> ParallelModel::make_optimizer() const {
   for (const UnitGroup* group : groups())
     units.push_back(
         {.name = group->name(), .weight = group->shard(), .gradient = group->shard_gradient()});
-  for (const Holding& holding : holdings()) append(holding, units[holding.group].ranges);
+  for (const Holding& holding : holdings())
+    append(holding, plan_.tensor_place.ranks, units[holding.group].ranges);
   return std::make_unique<optim::Optimizer>(plan_.config.optimizer, std::move(units));
 }
 

@@ -29,22 +29,37 @@ void append_holding(const ParallelModel& model,
 }
 
 bool at_same_place(const Holding& a, const Holding& b) {
-  return a.weight->name == b.weight->name && a.group == b.group && a.offset == b.offset &&
-         a.first == b.first && a.count == b.count;
+  return a.weight->name == b.weight->name && a.offset == b.offset && a.first == b.first &&
+         a.count == b.count;
 }
 
-// Returns the holdings of whole weights that all tensor-parallel peers have at the same place.
+// Returns the holdings of weights that tensor-parallel ranks have whole, by group of units.
+std::vector<std::vector<Holding>> unsplit_by_group(const plan::RankPlan& plan) {
+  std::vector<std::vector<Holding>> groups;
+  for (const Holding& holding : plan::holdings_of(plan)) {
+    if (holding.weight->split) continue;
+    groups.resize(std::max(groups.size(), holding.group + 1));
+    groups[holding.group].push_back(holding);
+  }
+  return groups;
+}
+
+// Returns those of groups in which all tensor-parallel peers have them at the same places.
 std::vector<Holding> held_by_tensor_ranks(const plan::RankPlan& plan) {
-  std::vector<Holding> held = plan::holdings_of(plan);
-  std::erase_if(held, [](const Holding& each) { return each.weight->split; });
+  std::vector<std::vector<Holding>> mine = unsplit_by_group(plan);
   for (const int peer : plan.mesh.peers(plan.rank, plan::Axis::kTp)) {
     const plan::RankPlan of_peer = plan::plan_of(plan.config, plan.mesh, peer, plan.schedule);
-    const std::vector<Holding> theirs = plan::holdings_of(of_peer);
-    std::erase_if(held, [&](const Holding& mine) {
-      return std::none_of(theirs.begin(), theirs.end(),
-                          [&](const Holding& each) { return at_same_place(mine, each); });
-    });
+    std::vector<std::vector<Holding>> theirs = unsplit_by_group(of_peer);
+    theirs.resize(mine.size());
+    for (size_t i = 0; i < mine.size(); ++i) {
+      if (!std::equal(mine[i].begin(), mine[i].end(), theirs[i].begin(), theirs[i].end(),
+                      at_same_place))
+        mine[i].clear();
+    }
   }
+  std::vector<Holding> held;
+  for (const std::vector<Holding>& group : mine)
+    held.insert(held.end(), group.begin(), group.end());
   return held;
 }
 

@@ -5,18 +5,17 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/flip_bit.h"
+
 namespace shoal::parallel {
 namespace {
+
+using tests::flip_bit;
 
 const c10::Device kCpu(c10::kCPU);
 
 int64_t number_of(const at::Tensor& tensor) {
   return Fingerprints(kCpu).of(tensor).item<int64_t>();
-}
-
-void flip(const at::Tensor& tensor, int64_t bit) {
-  static_cast<unsigned char*>(tensor.data_ptr())[bit / 8] ^=
-      static_cast<unsigned char>(1U << (bit % 8));
 }
 
 // Lengths around a chunk of 16,384 words, and around a word; views that begin between words.
@@ -28,10 +27,10 @@ TEST(Fingerprint, FindsEveryFlippedBit) {
       for (const int64_t first : {0, 1, 3}) {
         const at::Tensor bits = at::randn({first + count}).to(type).narrow(0, first, count);
         const int64_t before = number_of(bits);
-        const auto bit = static_cast<int64_t>(random() % (bits.nbytes() * 8));
-        flip(bits, bit);
+        const uint64_t bit = random() % (bits.nbytes() * 8);
+        flip_bit(bits, bit);
         EXPECT_NE(number_of(bits), before) << type << " " << count << " bit " << bit;
-        flip(bits, bit);
+        flip_bit(bits, bit);
         EXPECT_EQ(number_of(bits), before);
       }
     }
@@ -41,10 +40,10 @@ TEST(Fingerprint, FindsEveryFlippedBit) {
 TEST(Fingerprint, FindsEachBitOfASmallTensor) {
   const at::Tensor bits = at::randn({33});
   const int64_t before = number_of(bits);
-  for (int64_t bit = 0; bit < 33 * 32; ++bit) {
-    flip(bits, bit);
+  for (uint64_t bit = 0; bit < 33 * 32; ++bit) {
+    flip_bit(bits, bit);
     EXPECT_NE(number_of(bits), before) << bit;
-    flip(bits, bit);
+    flip_bit(bits, bit);
   }
 }
 

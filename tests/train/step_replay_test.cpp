@@ -13,6 +13,7 @@
 #include "shoal/plan/layout.h"
 #include "shoal/verify/made_up_batch.h"
 
+#include "tests/support/flip_bit.h"
 #include "tests/support/run_ranks.h"
 
 namespace shoal::train {
@@ -83,9 +84,8 @@ class PassingError final : public parallel::OperationListener {
                      operation.chunk == 0 && operation.index == 2;
     if (!now) return;
     const auto group = model_.plan().stages[0].group_of[2];
-    auto* const bytes = static_cast<unsigned char*>(
-        model_.groups()[static_cast<size_t>(group)]->whole().data_ptr());
-    bytes[2] ^= 0x40;  // the mantissa's highest bit, of the first element
+    // The highest bit of the first element's mantissa.
+    tests::flip_bit(model_.groups()[static_cast<size_t>(group)]->whole(), 22);
   }
 
   const parallel::ParallelModel& model_;
