@@ -37,6 +37,10 @@ class Secret {
   // of parts collide.
   [[nodiscard]] std::string mac(std::initializer_list<std::string_view> parts) const;
 
+  // The same with keyed BLAKE2b-256, in a third of the time: for the messages of a connection, of
+  // which there are many. A secret is the key of one of the two, never of both.
+  [[nodiscard]] std::string fast_mac(std::initializer_list<std::string_view> parts) const;
+
  private:
   Secret() = default;
 

@@ -17,7 +17,6 @@ using std::chrono::seconds;
 constexpr Duration kAttempt = seconds(3);  // for one connection and its greeting
 constexpr Duration kFirstPause = milliseconds(20);
 constexpr Duration kLongestPause = seconds(1);
-constexpr size_t kMaxAnswerBytes = size_t{1} << 30;
 
 std::string joined(const std::vector<std::string>& texts) {
   std::string result;
@@ -27,34 +26,6 @@ std::string joined(const std::vector<std::string>& texts) {
 
 std::string reason_of(int error_number) {
   return error_number == 0 ? "the connection was closed" : describe_errno(error_number);
-}
-
-// Both sides prove the secret; false with a reason when the other is not this job's store.
-bool greet(int fd, const Secret& secret, Clock::time_point deadline, std::string& reason) {
-  std::string greeting(kServerGreetingBytes, '\0');
-  if (!receive_exactly(fd, greeting.data(), greeting.size(), deadline)) {
-    reason = format("no greeting: {}", reason_of(errno));
-    return false;
-  }
-  if (!greeting.starts_with(kServerMagic)) {
-    reason = "something else than a shoal store listens there";
-    return false;
-  }
-  const std::string_view server_nonce = std::string_view(greeting).substr(kServerMagic.size());
-  const std::string client_nonce = random_bytes(kNonceBytes);
-  const std::string reply =
-      std::string(kClientMagic) + client_nonce + client_proof(secret, server_nonce, client_nonce);
-  std::string proof(kMacBytes, '\0');
-  if (!send_all(fd, reply, deadline) ||
-      !receive_exactly(fd, proof.data(), proof.size(), deadline)) {
-    reason = "it does not accept this job's secret, or is busy";
-    return false;
-  }
-  if (!equal_in_constant_time(proof, server_proof(secret, server_nonce, client_nonce))) {
-    reason = "it is the store of another job";
-    return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -84,9 +55,9 @@ StoreClient StoreClient::connect(const StoreTarget& target, Duration patience) {
         continue;
       }
       std::string refusal;
-      if (greet(fd.get(), target.secret, attempt_deadline, refusal)) {
+      if (auto line = greet_store(std::move(fd), target.secret, attempt_deadline, refusal)) {
         return StoreClient(
-            std::unique_ptr<Connection>(new Connection{target, endpoint, std::move(fd), {}}));
+            std::unique_ptr<Connection>(new Connection{target, endpoint, std::move(*line), {}}));
       }
       note(endpoint, refusal);
     }
@@ -109,26 +80,28 @@ StoreClient StoreClient::clone(Duration patience) const {
 
 StoreAnswer StoreClient::ask(const StoreRequest& request, Duration slack) {
   const std::lock_guard lock(connection_->mutex);
-  const int fd = connection_->fd.get();
+  StoreLine& line = connection_->line;
   const Clock::time_point deadline = Clock::now() + request.patience + slack;
-  uint32_t length = 0;
-  std::string message;
-  bool alive = connection_->fd.valid() && send_all(fd, request.encode(), deadline) &&
-               receive_exactly(fd, reinterpret_cast<char*>(&length), sizeof(length), deadline) &&
-               length <= kMaxAnswerBytes;
-  if (alive) {
-    message.resize(length);
-    alive = receive_exactly(fd, message.data(), message.size(), deadline);
-  }
+  std::optional<std::string> message;
+  errno = 0;
+  if (line.fd.valid() && send_message(line, request.encode(), deadline))
+    message = receive_message(line, deadline);
+  const char* problem =
+      errno == EBADMSG
+          ? "did not send what came in its name: see who else is on the network between"
+          : "is gone";
   std::optional<StoreAnswer> answer;
-  if (alive) answer = StoreAnswer::decode(message);
-  if (!answer) {
+  if (message) {
+    answer = StoreAnswer::decode(*message);
+    problem = "sent an answer that does not fit the request";
+  }
+  if (!answer || !answer->fits(request)) {
     // Half an answer may be on its way: the connection cannot be used again.
-    connection_->fd.reset();
-    throw PeerLost(format("the store of rank 0 at {} is gone", connection_->server.text()));
+    line.fd.reset();
+    throw PeerLost(format("the store of rank 0 at {} {}", connection_->server.text(), problem));
   }
   if (answer->status == StoreStatus::kRefused) {
-    connection_->fd.reset();
+    line.fd.reset();
     throw BugError(format("the store refused a request: {}", joined(answer->texts)));
   }
   if (answer->status == StoreStatus::kTimeout) {
@@ -160,11 +133,7 @@ std::string StoreClient::get(const std::string& key, Duration patience) {
 }
 
 std::vector<std::string> StoreClient::get(const std::vector<std::string>& keys, Duration patience) {
-  std::vector<std::string> values =
-      ask({.op = StoreOp::kGet, .keys = keys, .patience = patience}).texts;
-  SHOAL_CHECK(values.size() == keys.size(), "asked for {} keys, got {}", keys.size(),
-              values.size());
-  return values;
+  return ask({.op = StoreOp::kGet, .keys = keys, .patience = patience}).texts;
 }
 
 void StoreClient::wait(const std::vector<std::string>& keys, Duration patience, Duration slack) {
@@ -178,11 +147,8 @@ int64_t StoreClient::add(const std::string& key, int64_t amount) {
 std::string StoreClient::compare_set(const std::string& key,
                                      const std::string& expected,
                                      const std::string& desired) {
-  const StoreAnswer answer =
-      ask({.op = StoreOp::kCompareSet, .keys = {key}, .values = {expected, desired}});
-  SHOAL_CHECK(answer.texts.size() == 1, "compare_set was answered with {} values",
-              answer.texts.size());
-  return answer.texts.front();
+  return ask({.op = StoreOp::kCompareSet, .keys = {key}, .values = {expected, desired}})
+      .texts.front();
 }
 
 bool StoreClient::check(const std::vector<std::string>& keys) {
@@ -196,7 +162,7 @@ bool StoreClient::remove(const std::string& key) {
 int64_t StoreClient::num_keys() { return ask({.op = StoreOp::kCount}).number; }
 
 std::string StoreClient::own_address() const {
-  return local_endpoint(connection_->fd.get()).address;
+  return local_endpoint(connection_->line.fd.get()).address;
 }
 
 }  // namespace shoal::cluster

@@ -5,8 +5,8 @@
 //   store.get("rank/0", 30s);
 //
 // Calls block until answered; any thread may make them, one call at a time. A thread that may wait
-// long takes a connection of its own with clone(). Throws PeerLost when the store is gone or does
-// not answer.
+// long takes a connection of its own with clone(). Throws PeerLost when the store is gone, does not
+// answer, or an answer is not what the store sent.
 #pragma once
 
 #include <memory>
@@ -16,6 +16,7 @@
 
 #include "shoal/cluster/secret.h"
 #include "shoal/cluster/socket.h"
+#include "shoal/cluster/store_line.h"
 #include "shoal/cluster/store_protocol.h"
 #include "shoal/core/error.h"
 
@@ -76,7 +77,7 @@ class StoreClient {
   struct Connection {
     StoreTarget target;
     Endpoint server;
-    UniqueFd fd;
+    StoreLine line;
     std::mutex mutex;
   };
 

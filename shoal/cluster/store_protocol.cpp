@@ -1,5 +1,7 @@
 #include "shoal/cluster/store_protocol.h"
 
+#include <algorithm>
+
 #include "shoal/cluster/wire.h"
 
 namespace shoal::cluster {
@@ -28,6 +30,17 @@ bool has_right_shape(const StoreRequest& request) {
   return false;
 }
 
+bool names_missing_keys(const StoreAnswer& answer, const StoreRequest& request) {
+  const auto asked_for = [&](const std::string& key) {
+    return std::find(request.keys.begin(), request.keys.end(), key) != request.keys.end();
+  };
+  const auto num_keys = static_cast<int64_t>(request.keys.size());
+  return (request.op == StoreOp::kGet || request.op == StoreOp::kWait) && answer.number >= 1 &&
+         answer.number <= num_keys && answer.texts.size() <= kMaxNamedKeys &&
+         static_cast<int64_t>(answer.texts.size()) <= answer.number &&
+         std::all_of(answer.texts.begin(), answer.texts.end(), asked_for);
+}
+
 }  // namespace
 
 std::string client_proof(const Secret& secret,
@@ -49,7 +62,7 @@ std::string StoreRequest::encode() const {
   writer.put_texts(values);
   writer.put_i64(number);
   writer.put_i64(patience.count());
-  return writer.framed();
+  return writer.bytes();
 }
 
 std::optional<StoreRequest> StoreRequest::decode(std::string_view message) {
@@ -69,7 +82,7 @@ std::string StoreAnswer::encode() const {
   writer.put_byte(static_cast<uint8_t>(status));
   writer.put_texts(texts);
   writer.put_i64(number);
-  return writer.framed();
+  return writer.bytes();
 }
 
 std::optional<StoreAnswer> StoreAnswer::decode(std::string_view message) {
@@ -80,6 +93,28 @@ std::optional<StoreAnswer> StoreAnswer::decode(std::string_view message) {
   answer.number = reader.take_i64();
   if (!reader.finished() || answer.status > StoreStatus::kRefused) return std::nullopt;
   return answer;
+}
+
+bool StoreAnswer::fits(const StoreRequest& request) const {
+  if (status == StoreStatus::kTimeout) return names_missing_keys(*this, request);
+  if (status == StoreStatus::kRefused) return texts.size() == 1;
+  switch (request.op) {
+    case StoreOp::kSet:
+    case StoreOp::kAppend:
+    case StoreOp::kWait:
+    case StoreOp::kAdd:
+      return texts.empty();
+    case StoreOp::kGet:
+      return texts.size() == request.keys.size();
+    case StoreOp::kCompareSet:
+      return texts.size() == 1;
+    case StoreOp::kCheck:
+    case StoreOp::kRemove:
+      return texts.empty() && (number == 0 || number == 1);
+    case StoreOp::kCount:
+      return texts.empty() && number >= 0;
+  }
+  return false;
 }
 
 }  // namespace shoal::cluster

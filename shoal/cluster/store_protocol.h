@@ -4,7 +4,7 @@
 //   greeting   server -> client   kServerMagic, nonce S
 //              client -> server   kClientMagic, nonce C, MAC(secret; "client", S, C)
 //              server -> client   MAC(secret; "server", C, S)
-//   then, one at a time: request -> answer, each with its length in front
+//   then, one at a time: request -> answer, each in a frame with a MAC (store_seal.h)
 //
 // Both sides prove the secret before either reads a request or trusts an answer. A client that
 // meets another job's server notices by the last MAC and tries the next port.
@@ -21,8 +21,8 @@
 
 namespace shoal::cluster {
 
-constexpr std::string_view kServerMagic = "SHOALS1\n";
-constexpr std::string_view kClientMagic = "SHOALC1\n";
+constexpr std::string_view kServerMagic = "SHOALS2\n";
+constexpr std::string_view kClientMagic = "SHOALC2\n";
 constexpr size_t kServerGreetingBytes = kServerMagic.size() + kNonceBytes;
 constexpr size_t kClientGreetingBytes = kClientMagic.size() + kNonceBytes + kMacBytes;
 
@@ -58,9 +58,11 @@ struct StoreRequest {
   static std::optional<StoreRequest> decode(std::string_view message);
 };
 
+constexpr size_t kMaxNamedKeys = 16;  // of the missing ones in a timeout answer
+
 enum class StoreStatus : uint8_t {
   kDone = 0,
-  kTimeout = 1,  // texts: some of the missing keys; number: how many are missing
+  kTimeout = 1,  // texts: the first missing keys; number: how many are missing
   kRefused = 2,  // texts: {reason}; the server closes the connection afterwards
 };
 
@@ -71,6 +73,10 @@ struct StoreAnswer {
 
   [[nodiscard]] std::string encode() const;
   static std::optional<StoreAnswer> decode(std::string_view message);
+
+  // Returns whether this can be the answer to that request: as many texts as were asked for, only
+  // keys that were asked for, a number in its range.
+  [[nodiscard]] bool fits(const StoreRequest& request) const;
 };
 
 }  // namespace shoal::cluster

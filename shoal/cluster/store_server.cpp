@@ -17,6 +17,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "shoal/cluster/store_peer.h"
 #include "shoal/cluster/store_waiting.h"
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
@@ -31,16 +32,14 @@ constexpr ConnectionId kWakeId = 1;
 constexpr ConnectionId kFirstConnectionId = 2;
 constexpr Duration kLongestPatience = std::chrono::hours(24 * 7);
 constexpr size_t kReadBytes = 64 << 10;
-constexpr size_t kLengthBytes = sizeof(uint32_t);
+constexpr int64_t kMaxComplaints = 16;
 // When the process is out of descriptors.
 constexpr Duration kAcceptPause = std::chrono::milliseconds(50);
 
 struct Connection {
   ConnectionId id = 0;
   UniqueFd fd;
-  bool proven = false;
-  std::string nonce;
-  std::string in;
+  StorePeer peer;
   std::string out;
   bool closing = false;  // once `out` is sent
   uint32_t interest = 0;
@@ -164,14 +163,14 @@ class StoreServer::Loop {
   // Out of descriptors: make room if a stranger holds one, and look again in a moment instead of
   // spinning.
   void pause_accepting() {
-    if (!strangers_.empty()) turn_away_oldest_stranger();
+    make_room();
     accept_paused_until_ = Clock::now() + kAcceptPause;
     watch(EPOLL_CTL_MOD, listener_.get(), 0, kListenerId);
   }
 
   void greet(UniqueFd fd) {
-    while (strangers_.size() >= static_cast<size_t>(options_.max_strangers))
-      turn_away_oldest_stranger();
+    if (num_strangers_ >= options_.max_strangers) make_room();
+    ++num_strangers_;
     const int on = 1;
     ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     ::setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
@@ -179,29 +178,38 @@ class StoreServer::Loop {
     Connection& connection = connections_[id];
     connection.id = id;
     connection.fd = std::move(fd);
-    connection.nonce = random_bytes(kNonceBytes);
     connection.interest = EPOLLIN | EPOLLRDHUP;
     strangers_.push_back({id, Clock::now() + options_.greeting});
     watch(EPOLL_CTL_ADD, connection.fd.get(), connection.interest, id);
-    send(connection, std::string(kServerMagic) + connection.nonce);
+    send(connection, connection.peer.greeting());
+  }
+
+  // Turns one stranger away if there is any. Those who have proven themselves since do not count:
+  // thousands of ranks that connect at once must not push each other out.
+  void make_room() {
+    const int before = num_strangers_;
+    while (!strangers_.empty() && num_strangers_ == before) turn_away_oldest_stranger();
   }
 
   void turn_away_oldest_stranger() {
     const ConnectionId id = strangers_.front().id;
     strangers_.pop_front();
     const auto found = connections_.find(id);
-    if (found == connections_.end() || found->second.proven) return;  // gone, or admitted since
+    if (found == connections_.end() || found->second.peer.admitted())
+      return;  // gone, or admitted since
     connections_.erase(found);
+    --num_strangers_;
     const std::lock_guard lock(counts_mutex_);
     ++counts_.turned_away;
   }
 
   void close(Connection& connection) {
     waiting_.leave(connection.id);
-    const bool proven = connection.proven;
+    const bool admitted = connection.peer.admitted();
+    if (!admitted) --num_strangers_;
     connections_.erase(connection.id);
     const std::lock_guard lock(counts_mutex_);
-    if (!proven) {
+    if (!admitted) {
       ++counts_.turned_away;
     } else if (--counts_.clients == 0) {
       all_gone_.notify_all();
@@ -213,36 +221,22 @@ class StoreServer::Loop {
   // False when the connection is gone.
   bool receive(Connection& connection) {
     std::array<char, kReadBytes> buffer;  // filled by recv
-    // A stranger may send its greeting and nothing more; what else it sends is never read.
-    const size_t room =
-        connection.proven ? buffer.size() : kClientGreetingBytes - connection.in.size();
-    const ssize_t got = ::recv(connection.fd.get(), buffer.data(), room, 0);
+    StorePeer& peer = connection.peer;
+    const ssize_t got = ::recv(connection.fd.get(), buffer.data(), peer.room(buffer.size()), 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
     if (got <= 0) {
       close(connection);
       return false;
     }
-    connection.in.append(buffer.data(), static_cast<size_t>(got));
-    if (!connection.proven) {
-      if (connection.in.size() < kClientGreetingBytes) return true;
-      if (!admit(connection)) {
-        close(connection);
-        return false;
-      }
-      return true;
-    }
-    return serve(connection);
+    peer.hear({buffer.data(), static_cast<size_t>(got)});
+    if (peer.admitted()) return serve(connection);
+    if (!peer.has_greeted() || admit(connection)) return true;
+    close(connection);
+    return false;
   }
 
   bool admit(Connection& connection) {
-    const std::string_view greeting = connection.in;
-    const std::string_view client_nonce = greeting.substr(kClientMagic.size(), kNonceBytes);
-    const std::string_view proof = greeting.substr(kClientMagic.size() + kNonceBytes);
-    const bool knows_secret =
-        greeting.starts_with(kClientMagic) &&
-        equal_in_constant_time(proof,
-                               client_proof(options_.secret, connection.nonce, client_nonce));
-    if (!knows_secret) return false;
+    if (!connection.peer.knows(options_.secret)) return false;
     {
       const std::lock_guard lock(counts_mutex_);
       if (counts_.clients >= options_.max_clients) {
@@ -252,10 +246,8 @@ class StoreServer::Loop {
       ++counts_.clients;
       ++counts_.admitted;
     }
-    connection.proven = true;
-    const std::string proof_of_ours = server_proof(options_.secret, connection.nonce, client_nonce);
-    connection.in.clear();
-    send(connection, proof_of_ours);
+    --num_strangers_;
+    send(connection, connection.peer.admit(options_.secret));
     return true;
   }
 
@@ -291,29 +283,30 @@ class StoreServer::Loop {
 
   // ---- requests ----
 
-  // Handles every complete request that has arrived. False when the connection is gone.
+  // Executes the request once it is whole. False when the connection is gone.
   bool serve(Connection& connection) {
-    while (!waiting_.holds(connection.id) && !connection.closing &&
-           connection.in.size() >= kLengthBytes) {
-      uint32_t length = 0;
-      std::memcpy(&length, connection.in.data(), kLengthBytes);
-      if (length > max_message_bytes()) {
-        log::warn("the store closes a client that announced a message of {} bytes", length);
-        close(connection);
-        return false;
-      }
-      if (connection.in.size() < kLengthBytes + length) break;
-      const auto request =
-          StoreRequest::decode(std::string_view(connection.in).substr(kLengthBytes, length));
-      connection.in.erase(0, kLengthBytes + length);
-      if (!request) {
-        log::warn("the store closes a client that sent a malformed message");
-        close(connection);
-        return false;
-      }
-      execute(connection, *request);
-    }
+    if (waiting_.holds(connection.id) || !connection.out.empty())
+      return dismiss(connection, "spoke before it was answered");
+    const StorePeer::Heard heard = connection.peer.next(max_message_bytes());
+    if (heard.fault != nullptr) return dismiss(connection, heard.fault);
+    if (heard.request) execute(connection, *heard.request);
     return true;
+  }
+
+  // Returns false, for whoever has to say that the connection is gone.
+  bool dismiss(Connection& connection, std::string_view why) {
+    int64_t dismissed = 0;
+    {
+      const std::lock_guard lock(counts_mutex_);
+      dismissed = ++counts_.dismissed;
+    }
+    // A log must not grow as fast as somebody sends.
+    if (dismissed <= kMaxComplaints) {
+      log::warn("the store closes the connection of a client that {}{}", why,
+                dismissed == kMaxComplaints ? "; more of them will not be reported" : "");
+    }
+    close(connection);
+    return false;
   }
 
   [[nodiscard]] size_t max_message_bytes() const {
@@ -338,7 +331,7 @@ class StoreServer::Loop {
 
   void reply(Connection& connection, const StoreAnswer& answer) {
     connection.closing = answer.status == StoreStatus::kRefused;
-    send(connection, answer.encode());
+    send(connection, connection.peer.seal(answer));
   }
 
   void answer_all(const StoreWaiting::Answers& answers) {
@@ -360,8 +353,9 @@ class StoreServer::Loop {
 
   ConnectionId next_id_ = kFirstConnectionId;
   std::unordered_map<ConnectionId, Connection> connections_;
-  // In the order of their deadlines; admitted ones stay until theirs passes.
+  // In the order of their deadlines; admitted ones and those who are gone stay until theirs passes.
   std::deque<Stranger> strangers_;
+  int num_strangers_ = 0;  // without those
   std::optional<Clock::time_point> accept_paused_until_;
 
   mutable std::mutex counts_mutex_;

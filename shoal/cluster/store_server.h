@@ -4,7 +4,8 @@
 //   server.endpoint();          // where it listens: exactly that address, never a wildcard
 //
 // A connection has to prove the job's secret before its first request is read, and is closed after
-// `greeting` otherwise. Connections, keys and sizes are bounded; when too many strangers connect,
+// `greeting` otherwise. Every request carries a MAC; one that was changed, replayed, reordered or
+// injected closes its connection and changes nothing. Connections, keys and sizes are bounded; when too many strangers connect,
 // the oldest one is closed, so that a client that knows the secret gets in within a retry or two.
 // The thread never throws: it answers, closes connections, or logs.
 #pragma once
@@ -49,9 +50,10 @@ class StoreServer {
   bool drain(Duration patience);
 
   struct Counts {
-    int64_t clients = 0;   // clients connected now, secret proven
-    int64_t admitted = 0;  // clients ever connected
-    int64_t turned_away = 0;
+    int64_t clients = 0;      // clients connected now, secret proven
+    int64_t admitted = 0;     // clients ever connected
+    int64_t turned_away = 0;  // never proved the secret
+    int64_t dismissed = 0;    // proved it, and then sent what no client sends
   };
 
   [[nodiscard]] Counts counts() const;

@@ -7,8 +7,6 @@
 namespace shoal::cluster {
 namespace {
 
-constexpr size_t kMaxNamedKeys = 16;  // of the missing ones in a timeout answer
-
 StoreAnswer refused(std::string reason) { return {StoreStatus::kRefused, {std::move(reason)}, 0}; }
 
 std::optional<int64_t> counter_in(const std::string& text) {
@@ -85,6 +83,12 @@ std::optional<StoreAnswer> StoreTable::read_when_complete(const StoreRequest& re
   if (first_missing(request, 0) < request.keys.size()) return std::nullopt;
   StoreAnswer answer;
   if (request.op == StoreOp::kWait) return answer;
+  size_t bytes = 0;
+  for (const std::string& key : request.keys) bytes += values_.at(key).size();
+  // One key can be asked for many times over.
+  if (bytes > limits_.max_total_bytes)
+    return refused(
+        format("an answer of {} bytes, at most {} are given", bytes, limits_.max_total_bytes));
   for (const std::string& key : request.keys) answer.texts.push_back(values_.at(key));
   return answer;
 }

@@ -27,12 +27,7 @@ class WireWriter {
     for (const std::string& text : texts) put_text(text);
   }
 
-  // Returns the message with its own length in front, ready to send.
-  [[nodiscard]] std::string framed() const {
-    WireWriter frame;
-    frame.put_text(bytes_);
-    return frame.bytes_;
-  }
+  [[nodiscard]] const std::string& bytes() const { return bytes_; }
 
  private:
   template <class Number>

@@ -5,12 +5,10 @@
 namespace shoal::cluster {
 namespace {
 
-std::string without_length(const std::string& framed) { return framed.substr(4); }
-
 TEST(StoreProtocol, RequestsAndAnswersRoundTrip) {
   const StoreRequest request{
       StoreOp::kCompareSet, {std::string("k\0y", 3)}, {"", "value"}, -5, Duration(1234)};
-  const auto decoded = StoreRequest::decode(without_length(request.encode()));
+  const auto decoded = StoreRequest::decode(request.encode());
   ASSERT_TRUE(decoded);
   EXPECT_EQ(decoded->op, request.op);
   EXPECT_EQ(decoded->keys, request.keys);
@@ -18,15 +16,14 @@ TEST(StoreProtocol, RequestsAndAnswersRoundTrip) {
   EXPECT_EQ(decoded->number, -5);
   EXPECT_EQ(decoded->patience, Duration(1234));
   const StoreAnswer answer{StoreStatus::kTimeout, {"a", ""}, 7};
-  const auto heard = StoreAnswer::decode(without_length(answer.encode()));
+  const auto heard = StoreAnswer::decode(answer.encode());
   ASSERT_TRUE(heard);
   EXPECT_EQ(heard->texts, answer.texts);
   EXPECT_EQ(heard->number, 7);
 }
 
 TEST(StoreProtocol, RefusesEveryTruncationAndAnythingExtra) {
-  const std::string message =
-      without_length(StoreRequest{StoreOp::kSet, {"a", "bc"}, {"1", "2"}}.encode());
+  const std::string message = StoreRequest{StoreOp::kSet, {"a", "bc"}, {"1", "2"}}.encode();
   for (size_t size = 0; size < message.size(); ++size) {
     ASSERT_FALSE(StoreRequest::decode(message.substr(0, size))) << size;
   }
@@ -34,13 +31,30 @@ TEST(StoreProtocol, RefusesEveryTruncationAndAnythingExtra) {
 }
 
 TEST(StoreProtocol, RefusesWrongShapesAndUnknownOperations) {
-  EXPECT_FALSE(
-      StoreRequest::decode(without_length(StoreRequest{StoreOp::kSet, {"a"}, {}}.encode())));
-  EXPECT_FALSE(StoreRequest::decode(without_length(StoreRequest{StoreOp::kAdd, {}, {}}.encode())));
-  EXPECT_FALSE(
-      StoreRequest::decode(without_length(StoreRequest{StoreOp::kGet, {"a"}, {"b"}}.encode())));
-  EXPECT_FALSE(StoreRequest::decode(
-      without_length(StoreRequest{static_cast<StoreOp>(77), {}, {}}.encode())));
+  EXPECT_FALSE(StoreRequest::decode(StoreRequest{StoreOp::kSet, {"a"}, {}}.encode()));
+  EXPECT_FALSE(StoreRequest::decode(StoreRequest{StoreOp::kAdd, {}, {}}.encode()));
+  EXPECT_FALSE(StoreRequest::decode(StoreRequest{StoreOp::kGet, {"a"}, {"b"}}.encode()));
+  EXPECT_FALSE(StoreRequest::decode(StoreRequest{static_cast<StoreOp>(77), {}, {}}.encode()));
+}
+
+TEST(StoreProtocol, AnAnswerHasToFitItsRequest) {
+  const StoreRequest get{StoreOp::kGet, {"a", "b"}, {}};
+  EXPECT_TRUE((StoreAnswer{StoreStatus::kDone, {"1", "2"}}).fits(get));
+  EXPECT_FALSE((StoreAnswer{StoreStatus::kDone, {"1"}}).fits(get));
+  EXPECT_TRUE((StoreAnswer{StoreStatus::kTimeout, {"b"}, 1}).fits(get));
+  EXPECT_TRUE((StoreAnswer{StoreStatus::kTimeout, {"b"}, 2}).fits(get)) << "not all are named";
+  EXPECT_FALSE((StoreAnswer{StoreStatus::kTimeout, {"c"}, 1}).fits(get)) << "nobody asked for it";
+  EXPECT_FALSE((StoreAnswer{StoreStatus::kTimeout, {"a", "b"}, 1}).fits(get));
+  EXPECT_FALSE((StoreAnswer{StoreStatus::kTimeout, {"a", "b"}, 3}).fits(get));
+  EXPECT_FALSE((StoreAnswer{StoreStatus::kTimeout, {}, 0}).fits(get));
+  EXPECT_FALSE((StoreAnswer{StoreStatus::kTimeout, {"a"}, 1}).fits({StoreOp::kSet, {"a"}, {"1"}}));
+  EXPECT_TRUE((StoreAnswer{StoreStatus::kRefused, {"why"}}).fits(get));
+  EXPECT_FALSE((StoreAnswer{StoreStatus::kRefused, {}}).fits(get));
+  EXPECT_TRUE((StoreAnswer{StoreStatus::kDone, {}, 1}).fits({StoreOp::kCheck, {"a"}, {}}));
+  EXPECT_FALSE((StoreAnswer{StoreStatus::kDone, {}, 2}).fits({StoreOp::kCheck, {"a"}, {}}));
+  EXPECT_FALSE((StoreAnswer{StoreStatus::kDone, {}, -1}).fits({StoreOp::kCount, {}, {}}));
+  EXPECT_FALSE((StoreAnswer{}).fits({StoreOp::kCompareSet, {"a"}, {"", "1"}}));
+  EXPECT_FALSE((StoreAnswer{StoreStatus::kDone, {"1"}}).fits({StoreOp::kSet, {"a"}, {"1"}}));
 }
 
 TEST(StoreProtocol, ALyingCountCostsNoMemory) {

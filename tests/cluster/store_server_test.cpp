@@ -1,15 +1,18 @@
 #include "shoal/cluster/store_server.h"
 
+#include <array>
 #include <atomic>
+#include <functional>
 #include <thread>
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "shoal/cluster/store_client.h"
-#include "shoal/cluster/wire.h"
+#include "shoal/cluster/store_line.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
 
@@ -31,6 +34,15 @@ class StoreServerTest : public ::testing::Test {
 
   StoreClient client(const StoreServer& server) const {
     return StoreClient::connect({{server.endpoint()}, secret_}, 10s);
+  }
+
+  // A connection whose frames can be made and sent apart.
+  StoreLine raw_line(const StoreServer& server) const {
+    std::string reason;
+    auto line = greet_store(connect_to(server.endpoint(), Clock::now() + 5s), secret_,
+                            Clock::now() + 5s, reason);
+    if (!line) throw PeerLost(reason);
+    return std::move(*line);
   }
 
   const Secret secret_ = Secret::random();
@@ -154,31 +166,167 @@ TEST_F(StoreServerTest, ASilentStrangerIsClosedWithinASecond) {
 TEST_F(StoreServerTest, ARequestBeforeTheProofIsNeverRead) {
   const StoreServer server(options());
   const UniqueFd stranger = connect_to(server.endpoint(), Clock::now() + 5s);
-  const std::string request = StoreRequest{StoreOp::kSet, {"k"}, {std::string(100, 'v')}}.encode();
+  StoreSeal seal(secret_, StoreDirection::kRequests, "", "");
+  const std::string request =
+      seal.seal(StoreRequest{StoreOp::kSet, {"k"}, {std::string(100, 'v')}}.encode());
   ASSERT_TRUE(send_all(stranger.get(), request, Clock::now() + 5s));
   eventually([&] { return server.counts().turned_away == 1; });
   EXPECT_EQ(client(server).num_keys(), 0);
+}
+
+// Whether the store hangs up on what was sent.
+bool hangs_up(const UniqueFd& fd) {
+  char more = 0;
+  while (receive_exactly(fd.get(), &more, 1, Clock::now() + 5s)) {
+  }
+  return errno != ETIMEDOUT;
 }
 
 TEST_F(StoreServerTest, AProvenClientThatSendsRubbishIsClosedAndHurtsNobody) {
   const StoreServer server(options());
   StoreClient honest = client(server);
   honest.set("k", "v");
-  for (const std::string& rubbish :
-       {std::string("\xff\xff\xff\x7f", 4), std::string("\3\0\0\0abc", 7)}) {
-    const UniqueFd fd = connect_to(server.endpoint(), Clock::now() + 5s);
-    std::string greeting(kServerGreetingBytes, '\0');
-    ASSERT_TRUE(receive_exactly(fd.get(), greeting.data(), greeting.size(), Clock::now() + 5s));
-    const std::string nonce = random_bytes(kNonceBytes);
-    const std::string proof = client_proof(secret_, greeting.substr(kServerMagic.size()), nonce);
-    ASSERT_TRUE(
-        send_all(fd.get(), std::string(kClientMagic) + nonce + proof + rubbish, Clock::now() + 5s));
-    std::string answer(kMacBytes, '\0');
-    ASSERT_TRUE(receive_exactly(fd.get(), answer.data(), answer.size(), Clock::now() + 5s));
-    char more = 0;
-    EXPECT_FALSE(receive_exactly(fd.get(), &more, 1, Clock::now() + 5s));
+  const std::string change = StoreRequest{StoreOp::kSet, {"k"}, {"changed"}}.encode();
+  const std::vector<std::function<std::string(StoreLine&)>> rubbish = {
+      [](StoreLine&) { return std::string("\xff\xff\xff\x7f"); },
+      [](StoreLine&) { return std::string("\3\0\0\0abc", 7) + std::string(kMacBytes, 'x'); },
+      [](StoreLine& line) { return line.requests.seal("abc"); },
+      [&](StoreLine& line) { return line.answers.seal(change); },
+      [&](StoreLine& line) {
+        line.requests.seal(change);  // was lost on the way
+        return line.requests.seal(change);
+      },
+      [&](StoreLine& line) {
+        const std::string first = line.requests.seal(change);
+        return first + line.requests.seal(change);
+      }};
+  for (size_t i = 0; i < rubbish.size(); ++i) {
+    SCOPED_TRACE(i);
+    StoreLine line = raw_line(server);
+    ASSERT_TRUE(send_all(line.fd.get(), rubbish[i](line), Clock::now() + 5s));
+    EXPECT_TRUE(hangs_up(line.fd));
+    EXPECT_EQ(honest.get("k", 1s), "v");
   }
-  EXPECT_EQ(honest.get("k", 1s), "v");
+  EXPECT_EQ(server.counts().dismissed, static_cast<int64_t>(rubbish.size()));
+}
+
+TEST_F(StoreServerTest, ARequestThatComesAgainIsNotExecutedAgain) {
+  const StoreServer server(options());
+  StoreClient honest = client(server);
+  StoreLine line = raw_line(server);
+  const std::string frame = line.requests.seal(StoreRequest{StoreOp::kAdd, {"n"}, {}, 1}.encode());
+  ASSERT_TRUE(send_all(line.fd.get(), frame, Clock::now() + 5s));
+  ASSERT_TRUE(receive_message(line, Clock::now() + 5s));
+  ASSERT_TRUE(send_all(line.fd.get(), frame, Clock::now() + 5s));
+  EXPECT_TRUE(hangs_up(line.fd));
+  EXPECT_EQ(honest.add("n", 0), 1);
+}
+
+TEST_F(StoreServerTest, AClientOfTheFirstVersionIsTurnedAway) {
+  const StoreServer server(options());
+  const UniqueFd fd = connect_to(server.endpoint(), Clock::now() + 5s);
+  std::string greeting(kServerGreetingBytes, '\0');
+  ASSERT_TRUE(receive_exactly(fd.get(), greeting.data(), greeting.size(), Clock::now() + 5s));
+  const std::string nonce = random_bytes(kNonceBytes);
+  const std::string proof = client_proof(secret_, greeting.substr(kServerMagic.size()), nonce);
+  ASSERT_TRUE(send_all(fd.get(), "SHOALC1\n" + nonce + proof, Clock::now() + 5s));
+  EXPECT_TRUE(hangs_up(fd));
+  EXPECT_EQ(server.counts().admitted, 0);
+}
+
+// Someone between a client and the store, who hands on what both send, and may change it.
+class Between {
+ public:
+  // Takes the sender and the number of its message, the greeting included, and what it sent.
+  enum class Sender { kClient, kStore };
+  using Change = std::function<std::string(Sender, int, std::string)>;
+
+  Between(const Endpoint& store, Change change)
+      : listener_(listen_on({"127.0.0.1", 0})),
+        thread_([this, store, change = std::move(change)](const std::stop_token& stop) {
+          pollfd knock{listener_.get(), POLLIN, 0};
+          ::poll(&knock, 1, 10'000);
+          const UniqueFd client(::accept(listener_.get(), nullptr, nullptr));
+          const UniqueFd server = connect_to(store, Clock::now() + 5s);
+          hand_on(stop, client.get(), server.get(), change);
+        }) {}
+
+  Endpoint endpoint() const { return local_endpoint(listener_.get()); }
+
+ private:
+  // One side speaks at a time, and a message of these tests comes in one piece.
+  static void hand_on(const std::stop_token& stop, int client, int store, const Change& change) {
+    std::array<int, 2> counts{};
+    std::array<pollfd, 2> ends = {{{client, POLLIN, 0}, {store, POLLIN, 0}}};
+    while (!stop.stop_requested()) {
+      ::poll(ends.data(), ends.size(), 10);
+      for (size_t from = 0; from < 2; ++from) {
+        if (ends.at(from).revents == 0) continue;
+        std::array<char, 65536> buffer;
+        const ssize_t got = ::recv(ends.at(from).fd, buffer.data(), buffer.size(), 0);
+        if (got <= 0) return;
+        const std::string sent(buffer.data(), static_cast<size_t>(got));
+        const Sender sender = from == 0 ? Sender::kClient : Sender::kStore;
+        send_all(ends.at(1 - from).fd, change(sender, counts.at(from)++, sent), Clock::now() + 5s);
+      }
+    }
+  }
+
+  UniqueFd listener_;
+  std::jthread thread_;
+};
+
+TEST_F(StoreServerTest, SomeoneBetweenChangesNothing) {
+  using Sender = Between::Sender;
+  const auto flipped = [](std::string text) {
+    text[text.size() / 2] = static_cast<char>(text[text.size() / 2] ^ 1);
+    return text;
+  };
+  // Messages 0 and 1 of the store and 0 of the client are the greeting.
+  std::string kept;
+  const std::vector<std::pair<std::string, Between::Change>> changes = {
+      {"a request changed",
+       [&](Sender sender, int number, std::string text) {
+         return sender == Sender::kClient && number == 2 ? flipped(text) : text;
+       }},
+      {"an answer changed",
+       [&](Sender sender, int number, std::string text) {
+         return sender == Sender::kStore && number == 3 ? flipped(text) : text;
+       }},
+      {"a request twice",
+       [&](Sender sender, int number, std::string text) {
+         return sender == Sender::kClient && number == 2 ? text + text : text;
+       }},
+      {"an answer again, instead of the next one",
+       [&](Sender sender, int number, std::string text) {
+         if (sender == Sender::kStore && number == 2) kept = text;
+         return sender == Sender::kStore && number == 3 ? kept : text;
+       }},
+  };
+  for (const auto& [what, change] : changes) {
+    SCOPED_TRACE(what);
+    const StoreServer server(options());
+    StoreClient honest = client(server);
+    const Between between(server.endpoint(), change);
+    StoreClient store = StoreClient::connect({{between.endpoint()}, secret_}, 10s);
+    EXPECT_EQ(store.add("n", 2), 2);
+    EXPECT_THROW(store.add("n", 3), PeerLost);
+    EXPECT_THROW(store.add("n", 5), PeerLost) << "the connection is not used again";
+    const int64_t executed = what.starts_with("an answer") ? 5 : 2;
+    EXPECT_EQ(honest.add("n", 0), executed);
+  }
+}
+
+TEST_F(StoreServerTest, AChangedAnswerIsNotCalledALostStore) {
+  const StoreServer server(options());
+  const Between between(server.endpoint(),
+                        [](Between::Sender sender, int number, std::string text) {
+                          if (sender == Between::Sender::kStore && number == 2) text.back() ^= 1;
+                          return text;
+                        });
+  StoreClient store = StoreClient::connect({{between.endpoint()}, secret_}, 10s);
+  EXPECT_THAT(error_text<PeerLost>([&] { store.set("k", "v"); }),
+              HasSubstr("did not send what came in its name"));
 }
 
 TEST_F(StoreServerTest, ARefusedRequestSaysWhyAndClosesTheConnection) {
@@ -222,6 +370,20 @@ TEST_F(StoreServerTest, AFloodOfStrangersLetsHonestClientsIn) {
     late.set("late", std::to_string(i));
   }
   EXPECT_EQ(working.get("late", 1s), "49");
+}
+
+// Ranks that have proven the secret are no strangers, though the second for it is not over.
+TEST_F(StoreServerTest, AdmittedClientsDoNotPushOutWhoIsAboutToProveItself) {
+  StoreServerOptions tight = options();
+  tight.max_strangers = 4;
+  tight.greeting = 60s;
+  const StoreServer server(std::move(tight));
+  UniqueFd slow = connect_to(server.endpoint(), Clock::now() + 5s);
+  std::vector<StoreLine> others;
+  for (int i = 0; i < 20; ++i) others.push_back(raw_line(server));
+  std::string reason;
+  EXPECT_TRUE(greet_store(std::move(slow), secret_, Clock::now() + 5s, reason)) << reason;
+  EXPECT_EQ(server.counts().turned_away, 0);
 }
 
 TEST_F(StoreServerTest, ALostServerIsNoticed) {

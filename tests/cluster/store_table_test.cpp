@@ -78,6 +78,13 @@ TEST(StoreTable, NamesSomeOfTheMissingAndCountsThemAll) {
   EXPECT_EQ(answer.texts[1], "rank/2");
 }
 
+TEST(StoreTable, AnAnswerIsBoundedHoweverOftenAKeyIsAskedFor) {
+  StoreTable table({.max_total_bytes = 100});
+  table.apply(set("k", std::string(30, 'v')));
+  EXPECT_EQ(table.apply(get({"k", "k", "k"}))->status, StoreStatus::kDone);
+  EXPECT_EQ(table.apply(get({"k", "k", "k", "k"}))->status, StoreStatus::kRefused);
+}
+
 TEST(StoreTable, IsBounded) {
   StoreTable table(
       {.max_key_bytes = 4, .max_value_bytes = 10, .max_keys = 3, .max_total_bytes = 30});

@@ -82,6 +82,21 @@ TEST_F(RollCallTest, NamesWhoIsBehindWhenAllWait) {
   EXPECT_EQ(missing(rank0_, 7), "rank 1 did not arrive");
 }
 
+// What is in the store was written by another process: it may be anything.
+TEST_F(RollCallTest, ASignatureThatIsNoNumberIsNoSignature) {
+  *rank0_.all = *rank1_.all = *rank2_.all = 8;
+  for (Rank* rank : {&rank0_, &rank1_, &rank2_}) rank->roll_call->sign();
+  auto other = cluster::StoreClient::connect({{server_.endpoint()}, secret_}, 5s);
+  for (const std::string text : {"", "eight", "8 ", "-1", "99999999999999999999999"}) {
+    const std::string key = "late/all/0/0/1";
+    ASSERT_TRUE(other.check({key}));
+    other.set(key, text);
+    EXPECT_EQ(make_rank(0).roll_call->missing(everybody(0), {.op = Op::kAllReduce, .sequence = 7}),
+              "rank 1 did not arrive")
+        << text;
+  }
+}
+
 // A call that was slow and ended leaves nothing behind: its rank may be lost later.
 TEST_F(RollCallTest, NamesWhoHasSignedAndLeft) {
   *rank0_.all = *rank1_.all = *rank2_.all = 8;

@@ -16,6 +16,9 @@
 #include "shoal/cluster/secret.h"
 #include "shoal/cluster/step_page.h"
 #include "shoal/cluster/store_client.h"
+#include "shoal/cluster/store_line.h"
+#include "shoal/cluster/store_peer.h"
+#include "shoal/cluster/store_seal.h"
 #include "shoal/cluster/store_server.h"
 #include "shoal/cluster/store_table.h"
 #include "shoal/cluster/store_waiting.h"
@@ -63,6 +66,45 @@ void store_client(const Secret& secret) {
   auto store = StoreClient::connect({.endpoints = {{"10.0.0.1", 23456}}, .secret = secret}, 5min);
   store.set("rank/3", "node-b");
   store.get("rank/0", 30s);
+}
+
+// shoal/cluster/store_line.h
+void store_line(const Endpoint& endpoint,
+                const Secret& secret,
+                const StoreRequest& request,
+                Clock::time_point deadline) {
+  std::string reason;
+  auto line = greet_store(connect_to(endpoint, deadline), secret, deadline, reason);
+  send_message(*line, request.encode(), deadline);
+  const auto answer = receive_message(*line, deadline);
+}
+
+// shoal/cluster/store_peer.h
+void store_peer(int fd,
+                const Secret& secret,
+                const std::string& bytes,
+                const std::string& more,
+                size_t max_bytes,
+                Clock::time_point deadline) {
+  StorePeer peer;
+  send_all(fd, peer.greeting(), deadline);
+  peer.hear(bytes);
+  if (peer.knows(secret)) send_all(fd, peer.admit(secret), deadline);
+  peer.hear(more);
+  const StorePeer::Heard heard = peer.next(max_bytes);
+}
+
+// shoal/cluster/store_seal.h
+void store_seal(int fd,
+                const Secret& secret,
+                const std::string& server_nonce,
+                const std::string& client_nonce,
+                const StoreRequest& request,
+                const std::string& frame,
+                Clock::time_point deadline) {
+  StoreSeal requests(secret, StoreDirection::kRequests, server_nonce, client_nonce);
+  send_all(fd, requests.seal(request.encode()), deadline);
+  const auto message = requests.open(frame);
 }
 
 // shoal/cluster/store_server.h
