@@ -10,7 +10,7 @@
 namespace shoal::cluster {
 namespace {
 
-constexpr size_t kMostNamed = 4;
+constexpr size_t kMostDescribed = 4;
 constexpr size_t kLongestBeat = 400;
 constexpr size_t kMostFramesShown = 16;
 constexpr Duration kForAStack = std::chrono::milliseconds(200);
@@ -125,9 +125,9 @@ void Watcher::look_at_others() {
   }
   if (lost.empty()) return;
   std::string text;
-  for (size_t i = 0; i < std::min(lost.size(), kMostNamed); ++i)
+  for (size_t i = 0; i < std::min(lost.size(), kMostDescribed); ++i)
     text += (i == 0 ? "" : "; ") + lost[i];
-  if (lost.size() > kMostNamed) text += format("; and {} more", lost.size() - kMostNamed);
+  if (lost.size() > kMostDescribed) text += format("; and {} more", lost.size() - kMostDescribed);
   options_.store->set(kLostKey, text);
   throw PeerLost(text);
 }
@@ -169,7 +169,7 @@ void Watcher::forget_times() {
 
 std::string what_they_do(StoreClient& store, const std::vector<int>& ranks, Duration patience) {
   std::string text;
-  for (size_t i = 0; i < std::min(ranks.size(), kMostNamed); ++i) {
+  for (size_t i = 0; i < std::min(ranks.size(), kMostDescribed); ++i) {
     const int rank = ranks[i];
     if (!store.check({beat_key(rank)})) continue;
     text += store.check({silent_key(rank)})
