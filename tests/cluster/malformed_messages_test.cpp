@@ -29,8 +29,9 @@ namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
 
-constexpr int kWorkers = 2;    // ranks 1 and 2
-constexpr int kStrangers = 2;  // ranks 3 and 4
+constexpr int kWorkers = 2;            // ranks 1 and 2
+constexpr int kStrangers = 2;          // ranks 3 and 4
+constexpr size_t kTooLong = 9U << 20;  // beyond what the store accepts as a message
 constexpr const char* kTreasure = "treasure";
 constexpr const char* kTrueAdds = "true adds";
 
@@ -108,7 +109,7 @@ class Stranger {
     const std::string changed = with_a_bit_flipped(frame);
     // A length that has become larger is waited for.
     const size_t length = message_bytes(changed);
-    if (length > message_bytes(frame) && length <= StoreLimits{}.max_value_bytes) {
+    if (length > message_bytes(frame) && length < kTooLong) {
       send_all(line.fd.get(), changed, soon());
     } else {
       expect_hung_up(line.fd, changed);
@@ -153,7 +154,7 @@ class Stranger {
   void huge_length() {
     const StoreLine line = greeted();
     expect_hung_up(line.fd,
-                   below(2) == 0 ? "\xff\xff\xff\xff" : head_of((9U << 20) + below(1 << 20)));
+                   below(2) == 0 ? "\xff\xff\xff\xff" : head_of(kTooLong + below(1 << 20)));
   }
 
   // By a client that is true and mistaken.

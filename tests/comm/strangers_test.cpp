@@ -1,4 +1,5 @@
-// A job gets 100,000 connections of garbage while it works, and every result is still right.
+// A job gets 100,000 connections of garbage while it works, and others while it connects, and every result
+// is still right.
 
 #include <atomic>
 #include <numeric>
@@ -14,6 +15,7 @@
 #include "shoal/cluster/socket.h"
 #include "shoal/cluster/store_client.h"
 #include "shoal/cluster/store_protocol.h"
+#include "shoal/comm/gloo/listener.h"
 #include "shoal/comm/world.h"
 #include "shoal/core/error.h"
 
@@ -132,6 +134,40 @@ TEST(Strangers, LeaveARunningJobUntouched) {
     EXPECT_FALSE(store.check({"stranger"}));
     store.set(format("after/{}", me.rank), "fine");
     EXPECT_EQ(store.get("after/0", 10s), "fine");
+    world->control().barrier("done");
+  });
+}
+
+// Gloo's listeners are open while groups are being connected: strangers come to each of them.
+TEST(Strangers, DoNotHinderGroupsThatConnect) {
+  tests::run_ranks(2, [](const cluster::Membership& me, const cluster::Environment& environment) {
+    const auto world =
+        World::join(me, environment, {.backend = config::Backend::kGloo, .deadline = 60s});
+    std::vector<Group> groups = {world->group("first", {0, 1})};  // opens the doors
+    std::atomic<bool> connecting{true};
+    std::vector<std::unique_ptr<Stranger>> strangers;
+    for (const int listener : listening_descriptors("127.0.0.1"))
+      strangers.push_back(std::make_unique<Stranger>(cluster::local_endpoint(listener)));
+    std::thread attack([&] {
+      for (int i = 0; connecting; ++i) {
+        for (const auto& stranger : strangers) stranger->knock(i);
+      }
+    });
+    for (int i = 0; i < 50; ++i) {
+      groups.push_back(world->group(format("group {}", i), {0, 1}));
+      at::Tensor x = at::full({1021}, me.rank + 1, at::kDouble);
+      groups.back().all_reduce(x, Reduce::kSum, "beside strangers").wait();
+      ASSERT_TRUE(x.eq(3).all().item<bool>());
+    }
+    connecting = false;
+    attack.join();
+    int let_in = 0;
+    for (const auto& stranger : strangers) {
+      EXPECT_GT(stranger->connected(), 0);
+      let_in += stranger->connected();
+    }
+    std::cout << let_in << " strangers at " << strangers.size() << " ports\n";
+    world->close_doors();
     world->control().barrier("done");
   });
 }

@@ -4,11 +4,9 @@ with which exit code, how soon, and that a run which goes on is not changed by i
 
     SHOAL_BINARY_DIR=build/release tests/e2e/faults_test.py [Faults.test_step_one_in_fp16_is_not_skipped ...]
 """
-import collections
 import concurrent.futures
 import contextlib
 import ipaddress
-import itertools
 import json
 import math
 import os
@@ -20,7 +18,6 @@ import signal
 import socket
 import subprocess
 import tempfile
-import threading
 import time
 import unittest
 
@@ -106,39 +103,6 @@ def flip_in_memory(pid, before):
                 flipped += 1
                 at = content.find(before, at + 1)
     return flipped
-
-
-# All longer than a greeting, which is waited for a second: noise, lengths nobody would allocate, a proof that is none.
-WORDS_OF_STRANGERS = (os.urandom(4096), b"\xff" * 4096, b"GET / HTTP/1.1\r\n" * 100, b"SHOALC2\n" + bytes(4096))
-
-
-class Crowd(threading.Thread):
-    """Strangers at every port that the ranks of a launcher listen at, from the first moment on until it ends: each says something
-    and hangs up, or stays. `spoken` counts, by rank, those who were let in."""
-
-    def __init__(self, launcher):
-        super().__init__(daemon=True)
-        self.launcher, self.spoken = launcher, collections.Counter()
-
-    def run(self):
-        staying = collections.deque(maxlen=64)
-        words = itertools.cycle((*WORDS_OF_STRANGERS, b"", b"\x01", bytes(8)))
-        while self.launcher.poll() is None:
-            with contextlib.suppress(OSError, StopIteration):  # a rank has just begun, or has ended
-                for rank, pid in ranks_of(self.launcher).items():
-                    for address in listening(pid):
-                        staying.append(self.speak(rank, address, next(words)))
-
-    def speak(self, rank, address, words):
-        stranger = socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
-        stranger.setblocking(False)
-        # The kernel opens a connection on one host while it is asked for, unless the listener drops the first packet.
-        stranger.connect_ex(address)
-        if select.select([], [stranger], [], 0)[1]:
-            with contextlib.suppress(OSError):  # hung up, or nobody listens any more
-                stranger.send(words)
-                self.spoken[rank] += 1
-        return stranger
 
 
 class Faults(unittest.TestCase):
@@ -242,24 +206,12 @@ class Ranks(Faults):
             self.addCleanup(stranger.close)  # until then they are there and say nothing
         self.assertEqual([at[address] for address in opened], [0], "the store of rank 0, and nobody else, lets strangers in")
         store, = opened
-        for words in WORDS_OF_STRANGERS:
+        # All longer than a greeting, which is waited for a second: noise, lengths nobody would allocate, a proof that is none.
+        for words in (os.urandom(4096), b"\xff" * 4096, b"GET / HTTP/1.1\r\n" * 100, b"SHOALC2\n" + bytes(4096)):
             say_until_hung_up(store, words)
         self.assertIsNone(launcher.poll(), "the run was over before the strangers were sent away")
         end_of(launcher)
         self.assertEqual(disturbed.figures(), quiet.figures())
-
-    def test_strangers_while_the_ranks_connect_and_train(self):
-        quiet, crowded = (self.run_of(name, "train.steps=60", ranks=2) for name in ("uncrowded", "crowded"))
-        quiet.finish()
-        launcher = crowded.start()
-        self.addCleanup(kill, launcher)
-        crowd = Crowd(launcher)
-        crowd.start()
-        end_of(launcher)
-        crowd.join()
-        print(f"strangers that were let in, by rank: {dict(crowd.spoken)}")
-        self.assertTrue(crowd.spoken[0] and crowd.spoken[1], crowd.spoken)
-        self.assertEqual(crowded.figures(), quiet.figures())
 
 
 class Numbers(Faults):
