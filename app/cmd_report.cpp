@@ -45,7 +45,7 @@ int run_report_command(const std::vector<std::string>& arguments) {
   Arguments command(
       "shoal report",
       "Write a run as one HTML page that needs nothing beside it: loss, speed, memory, where the "
-      "time\nwent, restarts, samples, and what `shoal plan` expected.\n\n"
+      "time\nwent (also of a traced step), restarts, samples, and what `shoal plan` expected.\n\n"
       "  shoal report runs/shakespeare --output shakespeare.html\n");
   command.option("RUN", run, kRunHelp, {.shown = "DIRECTORY"});
   command.option("--output", output, "the page; report.html without this", {.shown = "FILE"});
@@ -58,6 +58,8 @@ int run_report_command(const std::vector<std::string>& arguments) {
   facts.records = std::move(all.records);
   facts.texts = std::move(all.texts);
   read_expectation(directory / "plan.json", facts);
+  if (const auto trace = metrics::latest_trace(directory))
+    facts.trace = metrics::read_trace(*trace);
   const std::string page = picture::run_report(facts);
   write_file_atomically(output, page);
   std::cout << format("{} steps and {} texts of {} are in {} ({})\n", facts.records.size(),

@@ -28,6 +28,7 @@
 
 #include "app/arguments.h"
 #include "app/engine/job.h"
+#include "app/engine/metrics_page.h"
 #include "app/engine/plan_file.h"
 #include "app/engine/process_age.h"
 #include "app/engine/stop_signal.h"
@@ -91,7 +92,8 @@ std::string cause_of_restart(const Job& job) {
 metrics::Sinks sinks_of(const Job& job,
                         const train::Trainer& trainer,
                         const fs::path& directory,
-                        const std::optional<config::ClusterConfig>& cluster) {
+                        const std::optional<config::ClusterConfig>& cluster,
+                        const std::shared_ptr<MetricsPage>& page) {
   if (!job.speaks()) return {};
   describe_run(job, trainer.config(), directory);
   keep_tokenizer(trainer.config().data.sources.front(), directory);
@@ -102,6 +104,7 @@ metrics::Sinks sinks_of(const Job& job,
   sinks.add(std::make_unique<metrics::Terminal>(
       STDOUT_FILENO, metrics::TerminalOptions{.total_steps = trainer.config().train.steps,
                                               .print_every = trainer.config().train.log_every}));
+  if (page) sinks.add(std::make_unique<MetricsPageSink>(page));
   if (job.me.restarts > 0)
     sinks.text(trainer.steps_done(), "restart",
                format("restart {}: goes on after step {}{}", job.me.restarts, trainer.steps_done(),
@@ -129,11 +132,12 @@ int train_in(const fs::path& directory,
              comm::World& world,
              const train::Hooks& hooks,
              StopSignal& signal,
-             const std::optional<config::ClusterConfig>& cluster) {
+             const std::optional<config::ClusterConfig>& cluster,
+             const std::shared_ptr<MetricsPage>& page) {
   train::Trainer trainer(job.config, directory, world, hooks);
   if (trainer.config().train.eval_only) return evaluate_only(trainer, job.speaks());
   require_memory(trainer.config(), world);
-  metrics::Sinks sinks = sinks_of(job, trainer, directory, cluster);
+  metrics::Sinks sinks = sinks_of(job, trainer, directory, cluster, page);
   world.watch();
   if (trainer.run(sinks) == train::End::kDone) return 0;
   const int stopped_by = signal.received().value_or(SIGTERM);  // another rank's may have been first
@@ -174,12 +178,20 @@ int run_train(const std::vector<std::string>& arguments) {
   options.board = &board;
   const auto world = comm::World::join(job.me, job.environment, options);
   world->control().barrier("the run's directory");
+  const std::shared_ptr<MetricsPage> page =
+      job.speaks() ? open_metrics_page(job.config.train.prometheus_port, job.config.run.name,
+                                       job.me.restarts)
+                   : nullptr;
   cluster::StepReport report;
   const int code = train_in(directory, job, *world,
                             {.stop = [&] { return signal.received().has_value(); },
                              .owns_run = [&] { return !owner || !owner->was_lost(); },
                              .owns_run_now = [&] { return !owner || owner->owns(); },
                              .sample = sampler_for(job.config),
+                             .saved =
+                                 [page](const checkpoint::SavedCheckpoint& saved) {
+                                   if (page) page->show(saved);
+                                 },
                              .progress =
                                  [&](int64_t steps) {
                                    report.tell(steps);
@@ -187,7 +199,7 @@ int run_train(const std::vector<std::string>& arguments) {
                                  },
                              .restarted = job.me.restarts > 0,
                              .process_began = began},
-                            signal, cluster);
+                            signal, cluster, page);
   world->leave();
   return code;
 }

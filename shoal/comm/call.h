@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "shoal/comm/moment.h"
+
 namespace shoal::comm {
 
 enum class Reduce { kSum, kAvg, kMin, kMax };
@@ -35,14 +37,19 @@ struct Call {
   // The bytes of the full tensor: what one rank ends up with, or starts from, whichever is larger.
   int64_t bytes = 0;
   uint64_t sequence = 0;  // number of collectives of this group before it, equal on all its ranks
+  uint64_t number = 0;    // number of calls of this group before it, transfers too, on this rank
 };
 
-// Observes every call of the groups it was given to, on the thread that makes the call, before it
-// starts.
+// Observes every call of the groups it was given to.
 class CallListener {
  public:
   virtual ~CallListener() = default;
+  // On the thread that makes the call, before it starts.
   virtual void on_call(const Call& call) = 0;
+  // These are called around the wait for a call, on the thread that waits. `ended` is when it was over, which may be
+  // long before. Of several transfers at once only the last is reported here.
+  virtual void before_wait(const Call& /*call*/) {}
+  virtual void after_wait(const Call& /*call*/, Moment /*ended*/) {}
 };
 
 }  // namespace shoal::comm

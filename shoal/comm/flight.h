@@ -2,11 +2,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include "shoal/comm/call.h"
+#include "shoal/comm/call_end.h"
 #include "shoal/comm/group_state.h"
 
 namespace shoal::comm {
@@ -16,6 +18,7 @@ struct Flight {
   Clock::time_point began = Clock::now();
   Call call;
   std::vector<c10::intrusive_ptr<c10d::Work>> works;
+  std::optional<CallEnd> end;       // when somebody listens
   std::vector<at::Tensor> tensors;  // kept alive as long as the communication
 };
 

@@ -70,8 +70,9 @@ Call announce(GroupState& state, Op op, std::string_view what, int64_t bytes, in
   call.peer = peer;
   call.bytes = bytes;
   call.sequence = *state.collectives;
+  call.number = state.calls++;
   if (op != Op::kSend && op != Op::kRecv) ++*state.collectives;
-  if (state.listener != nullptr) state.listener->on_call(call);
+  if (CallListener* const listener = *state.listener) listener->on_call(call);
   return call;
 }
 
@@ -128,6 +129,8 @@ Pending launch(const std::shared_ptr<GroupState>& state, Call call, Tensors tens
     throw_not_started(*state, call);
   }
   flight->call = std::move(call);
+  if (*state->listener != nullptr && state->spec.size() > 1)
+    flight->end.emplace(*state, flight->call, flight->works);
   return Pending(std::move(flight));
 }
 

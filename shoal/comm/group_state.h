@@ -5,9 +5,11 @@
 #include <atomic>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include <c10/core/Stream.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
 #include "shoal/comm/call.h"
@@ -41,13 +43,17 @@ struct GroupState {
   std::string backend_name;
   Duration deadline{};
   int world_rank = 0;
+  c10::Device device = c10::Device(c10::kCPU);  // whose tensors it communicates
   // Follows calls whose completion is ordered by device streams; nullptr when waiting blocks the host.
   std::shared_ptr<StreamWatch> stream_watch;
-  CallListener* listener = nullptr;
+  // Shared by the groups that the world's listener observes; holds nullptr while nobody listens.
+  std::shared_ptr<std::atomic<CallListener*>> listener;
   std::shared_ptr<RollCall> roll_call;
   // Number of collectives begun so far. The roll call reads it on other threads.
   std::shared_ptr<std::atomic<uint64_t>> collectives = std::make_shared<std::atomic<uint64_t>>(0);
-  bool broken = false;  // a call failed: see ~GroupState
+  std::optional<c10::Stream> beside;  // waits for calls that are listened to: see call_end.cpp
+  uint64_t calls = 0;                 // number of calls begun so far
+  bool broken = false;                // a call failed: see ~GroupState
   // Set when a call of any group of this job has failed: nothing waits any more. Shared by all
   // groups.
   std::shared_ptr<std::atomic<bool>> job_is_broken = std::make_shared<std::atomic<bool>>(false);

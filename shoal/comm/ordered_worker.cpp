@@ -28,12 +28,16 @@ class OrderedWork final : public c10d::Work {
     }
     call_ = nullptr;
     tensors_.clear();
+    ended_ = Clock::now().time_since_epoch().count();
     finish(failure);
   }
+
+  [[nodiscard]] const std::atomic<Clock::rep>& ended() const { return ended_; }
 
  private:
   std::vector<at::Tensor> tensors_;  // alive until the call is over, whoever stops waiting for it
   std::function<void()> call_;
+  std::atomic<Clock::rep> ended_ = 0;
 };
 
 class FinishedWork final : public c10d::Work {
@@ -111,6 +115,11 @@ void OrderedWorker::serve(const std::shared_ptr<Queue>& queue) {
   }
   queue->left = true;
   queue->changed.notify_all();
+}
+
+const std::atomic<Clock::rep>* ended_at(const c10d::Work& work) {
+  const auto* const ordered = dynamic_cast<const OrderedWork*>(&work);
+  return ordered == nullptr ? nullptr : &ordered->ended();
 }
 
 c10::intrusive_ptr<c10d::Work> finished_work() { return c10::make_intrusive<FinishedWork>(); }

@@ -8,6 +8,7 @@
 // that all its ranks agree on. An exception of a call is rethrown by wait() of its work.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -16,6 +17,7 @@
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include "shoal/core/activity.h"
+#include "shoal/core/quantities.h"
 
 namespace shoal::comm {
 
@@ -39,6 +41,10 @@ class OrderedWorker {
 
   std::shared_ptr<Queue> queue_;  // shared with the thread, which may outlive us
 };
+
+// Returns when the call of an OrderedWorker's work was over, as a count of Clock that is 0 until then; nullptr for
+// other works.
+const std::atomic<Clock::rep>* ended_at(const c10d::Work& work);
 
 // Returns a work that is already done.
 c10::intrusive_ptr<c10d::Work> finished_work();

@@ -106,6 +106,26 @@ class Watch {
   Clock::time_point began_ = Clock::now();
 };
 
+// Tells the listener of the wait for one Flight, if there is one.
+class ToldWait {
+ public:
+  explicit ToldWait(Flight& flight) : flight_(flight), listener_(*flight.state->listener) {
+    if (listener_ != nullptr) listener_->before_wait(flight_.call);
+  }
+
+  // The wait is over, and has not failed.
+  void over() {
+    if (listener_ == nullptr) return;
+    const bool timed = flight_.end.has_value();
+    listener_->after_wait(flight_.call,
+                          timed ? flight_.end->take() : Moment::now(flight_.state->device));
+  }
+
+ private:
+  Flight& flight_;
+  CallListener* const listener_;
+};
+
 }  // namespace
 
 Pending::Pending() = default;
@@ -154,8 +174,10 @@ void Pending::wait() {
     return;
   }
   const std::unique_ptr<Flight> flight = std::move(flight_);
+  ToldWait told(*flight);
   Watch watch(*flight, flight->state->deadline);
   for (const auto& work : flight->works) watch.order(*work);
+  told.over();
   flight->state->stream_watch->follow(LateCall(flight->call, *flight->state));
 }
 
@@ -174,6 +196,7 @@ void Pending::wait_host(Duration deadline) {
       Activity::is_seen() ? format("in {} '{}' on {}", op_name(call.op), call.what, state.spec.name)
                           : std::string(),
       Pace::kOthers);
+  ToldWait told(*flight);
   for (const auto& work : flight->works) {
     if (state.on_streams()) {
       watch.poll(*work);
@@ -181,6 +204,7 @@ void Pending::wait_host(Duration deadline) {
       watch.wait(*work);
     }
   }
+  told.over();
 }
 
 bool Pending::done() const {

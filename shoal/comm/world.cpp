@@ -72,6 +72,12 @@ class World::Parts {
   WorldOptions options;
   c10::Device device = c10::Device(c10::kCPU);
   std::map<std::string, int> made;  // groups, by name
+  // The slots that groups of the data and of the control look for a listener in. Calls of the control are made on a
+  // thread of its own: who comes and goes while they are under way is told of the others alone.
+  std::shared_ptr<std::atomic<CallListener*>> listener =
+      std::make_shared<std::atomic<CallListener*>>(nullptr);
+  std::shared_ptr<std::atomic<CallListener*>> control_listener =
+      std::make_shared<std::atomic<CallListener*>>(nullptr);
   std::shared_ptr<std::atomic<bool>> broken = std::make_shared<std::atomic<bool>>(false);
   std::shared_ptr<RollCall> roll_call;  // one of all groups: their calls run out together
   std::shared_ptr<StreamWatch> stream_watch;
@@ -137,20 +143,23 @@ class World::Parts {
 
   // The members of a group made it together, so that either all of them have it or none.
   Group group(const std::string& name, const std::vector<int>& ranks) {
-    if (!options.reuse_groups) return make_group(data.get(), name, ranks);
+    if (!options.reuse_groups) return make_group(data.get(), name, ranks, listener);
     const auto found = reusable.find(ranks);
     if (found == reusable.end())
-      return reusable.emplace(ranks, make_group(data.get(), name, ranks)).first->second;
+      return reusable.emplace(ranks, make_group(data.get(), name, ranks, listener)).first->second;
     (void)spec_of(name, ranks);  // is counted all the same
     return found->second;
   }
 
-  Group make_group(Transport* transport, const std::string& name, const std::vector<int>& ranks) {
+  Group make_group(Transport* transport,
+                   const std::string& name,
+                   const std::vector<int>& ranks,
+                   const std::shared_ptr<std::atomic<CallListener*>>& listened_by) {
     auto state = std::make_shared<GroupState>();
     state->spec = spec_of(name, ranks);
     state->deadline = options.deadline;
     state->world_rank = me.rank;
-    state->listener = options.listener;
+    state->listener = listened_by;
     state->job_is_broken = broken;
     if (ranks.size() == 1 || transport == nullptr) {
       if (transport != nullptr) transport->stay_out();
@@ -159,7 +168,10 @@ class World::Parts {
     } else {
       state->backend = connect_group(*transport, state->spec, /*bare=*/false);
       state->backend_name = transport->name();
-      if (transport->on_streams()) state->stream_watch = stream_watch;
+      if (transport->on_streams()) {
+        state->stream_watch = stream_watch;
+        state->device = device;
+      }
     }
     if (meeting && !roll_call) roll_call = make_roll_call(meeting->store());
     state->roll_call = roll_call;
@@ -174,12 +186,13 @@ class World::Parts {
     const int block = scales_itself ? me.world_size : options.control_block;
     const int first = me.rank / block * block;
     Group neighbours =
-        make_group(transport, "control", range(first, std::min(first + block, me.world_size)));
+        make_group(transport, "control", range(first, std::min(first + block, me.world_size)),
+                   control_listener);
     std::optional<Group> leaders;
     if (me.world_size > block && me.rank == first) {
       std::vector<int> ranks;
       for (int rank = 0; rank < me.world_size; rank += block) ranks.push_back(rank);
-      leaders = make_group(transport, "control leaders", ranks);
+      leaders = make_group(transport, "control leaders", ranks, control_listener);
     }
     control.emplace(std::move(neighbours), std::move(leaders), me.rank, me.world_size, block,
                     options.board);
@@ -198,6 +211,7 @@ std::unique_ptr<World> World::join(const cluster::Membership& me,
   auto parts = std::make_unique<Parts>();
   parts->me = me;
   parts->options = options;
+  *parts->listener = *parts->control_listener = options.listener;
   parts->device = rank_device(options.device, options.backend, me, environment);
   // Each thread has a current device; those of autograd follow their tensors.
   c10::impl::VirtualGuardImpl(parts->device.type()).setDevice(parts->device);
@@ -216,7 +230,7 @@ std::unique_ptr<World> World::record(int rank,
   auto parts = std::make_unique<Parts>();
   parts->me.rank = rank;
   parts->me.world_size = world_size;
-  parts->options.listener = listener;
+  *parts->listener = *parts->control_listener = listener;
   parts->device = device;
   parts->data = make_record_transport();
   return std::unique_ptr<World>(new World(std::move(parts)));
@@ -252,6 +266,8 @@ c10::intrusive_ptr<c10d::Backend> World::bare_group(const std::string& name,
   }
   return connect_group(*parts_->data, parts_->spec_of(name, ranks), /*bare=*/true);
 }
+
+void World::listen(CallListener* listener) { *parts_->listener = listener; }
 
 Control& World::control() {
   if (!parts_->control) parts_->make_control();

@@ -90,6 +90,10 @@ class World {
   c10::intrusive_ptr<c10d::Backend> bare_group(const std::string& name,
                                                const std::vector<int>& ranks);
 
+  // From now on this listener, or nobody, observes the calls of the groups that group() makes and has
+  // made. Nothing of theirs is being called.
+  void listen(CallListener* listener);
+
   Control& control();
 
   // Called after the last group() of a phase: new connections are refused until the next group().

@@ -141,6 +141,23 @@ void check_kept_steps(const TrainConfig& train, std::vector<Problem>& found) {
                                                (kept / saved + 1) * saved, saved)});
 }
 
+// Traces are for looking at: files of every step would fill the disk.
+void check_traced_steps(const TrainConfig& train, std::vector<Problem>& found) {
+  constexpr size_t kMostTraces = 100;
+  const auto& steps = train.trace_steps;
+  if (steps.size() > kMostTraces)
+    found.push_back({.where = "train.trace_steps",
+                     .what = format("names {} steps, more than {}", steps.size(), kMostTraces),
+                     .hint = "a few show what all do"});
+  for (const int64_t step : steps) {
+    if (step <= train.steps) continue;
+    found.push_back({.where = "train.trace_steps",
+                     .what = format("{} is beyond train.steps = {}", step, train.steps),
+                     .hint = "the first step is 1; choose one that the run takes"});
+    return;
+  }
+}
+
 }  // namespace
 
 int64_t ranks_asked_for(const ParallelConfig& parallel) {
@@ -163,6 +180,7 @@ std::vector<Problem> check(const RunConfig& config, const JobSize& job) {
   check_tensor_split(config, found);
   check_weights(config.data, found);
   check_kept_steps(config.train, found);
+  check_traced_steps(config.train, found);
   return found;
 }
 

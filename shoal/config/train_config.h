@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "shoal/config/rule.h"
 #include "shoal/config/value.h"
@@ -56,6 +57,8 @@ struct TrainConfig {
   bool background_save = true;
   int64_t compare_every = 100;
   int64_t replay_every = 0;
+  std::vector<int64_t> trace_steps = {};
+  int prometheus_port = 0;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -108,6 +111,11 @@ struct TrainConfig {
           "steps between those that are computed twice, to see whether all bits come out again; 0: "
           "none",
           between(int64_t{0}, kMost));
+    visit("trace_steps", self.trace_steps,
+          "steps whose operations are written to trace-step-N.json, for Perfetto",
+          between(int64_t{1}, kMost));
+    visit("prometheus_port", self.prometheus_port,
+          "port of 127.0.0.1 on which rank 0 answers GET /metrics; 0: none", between(0, 65'535));
   }
 };
 

@@ -10,6 +10,7 @@
 #include "shoal/picture/chart.h"
 #include "shoal/picture/curve_chart.h"
 #include "shoal/picture/html_page.h"
+#include "shoal/picture/traced_step.h"
 #include "shoal/plan/counts.h"
 
 namespace shoal::picture {
@@ -219,6 +220,7 @@ std::string run_report(const RunFacts& facts) {
     draw_speed(markup, facts);
     draw_memory(markup, facts);
     draw_time(markup, facts);
+    if (facts.trace) draw_traced_step(markup, *facts.trace);
     draw_expected(markup, facts);
     draw_restarts(markup, facts);
     draw_samples(markup, facts);

@@ -12,6 +12,7 @@
 #include "shoal/config/run_config.h"
 #include "shoal/metrics/jsonl.h"
 #include "shoal/metrics/step_record.h"
+#include "shoal/metrics/step_trace.h"
 
 namespace shoal::picture {
 
@@ -23,6 +24,7 @@ struct RunFacts {
   // From plan.json: what `shoal plan` expected.
   std::string layout;
   std::optional<double> expected_step_seconds;
+  std::optional<metrics::TraceSummary> trace;  // of the latest step that was traced
 };
 
 std::string run_report(const RunFacts& facts);

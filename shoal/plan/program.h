@@ -76,6 +76,8 @@ constexpr bool is_transfer(OpKind kind) {
   return kind == OpKind::kReceive || kind == OpKind::kAwaitReceive || kind == OpKind::kSend ||
          kind == OpKind::kAwaitSend;
 }
+// Returns whether the operation is about one micro-batch.
+constexpr bool has_micro_batch(OpKind kind) { return computes(kind) || is_transfer(kind); }
 // These return the unit of an operation that computes, and the index of the unit's group.
 inline const blueprint::UnitBlueprint& unit_of(const RankPlan& plan, const Operation& operation) {
   return plan.stage(operation.chunk).units[static_cast<size_t>(operation.index)];

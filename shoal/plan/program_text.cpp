@@ -115,11 +115,15 @@ std::string without_blanks_behind(std::string line) {
 
 }  // namespace
 
-std::string describe(const RankPlan& plan, const Operation& operation) {
-  const bool passes = computes(operation.kind) || is_transfer(operation.kind);
+std::string label(const RankPlan& plan, const Operation& operation) {
   const std::string subject = subject_of(plan, operation);
-  return format("{}{}{}", name_of(operation.kind), subject.empty() ? "" : " " + subject,
-                passes ? format(" of micro-batch {}", operation.micro_batch) : std::string());
+  return format("{}{}", name_of(operation.kind), subject.empty() ? "" : " " + subject);
+}
+
+std::string describe(const RankPlan& plan, const Operation& operation) {
+  return label(plan, operation) + (has_micro_batch(operation.kind)
+                                       ? format(" of micro-batch {}", operation.micro_batch)
+                                       : std::string());
 }
 
 std::string describe_group(const RankPlan& plan, const Operation& operation) {
@@ -131,12 +135,11 @@ std::string to_text(const RankPlan& plan, const Program& program) {
   std::string text;
   for (size_t i = 0; i < program.size(); ++i) {
     const Operation& operation = program[i];
-    std::string line = format("{:>6}  {:<17} {:<22} {:<7} {:<27}{}", i, name_of(operation.kind),
-                              subject_of(plan, operation),
-                              computes(operation.kind) || is_transfer(operation.kind)
-                                  ? format("mb {}", operation.micro_batch)
-                                  : std::string(),
-                              traffic_of(plan, operation), partner_of(plan, operation));
+    std::string line = format(
+        "{:>6}  {:<17} {:<22} {:<7} {:<27}{}", i, name_of(operation.kind),
+        subject_of(plan, operation),
+        has_micro_batch(operation.kind) ? format("mb {}", operation.micro_batch) : std::string(),
+        traffic_of(plan, operation), partner_of(plan, operation));
     if (await_of(operation.kind))
       line += awaited[i] ? format("  until {}", *awaited[i]) : "  until the next step";
     if (operation.kind == OpKind::kForward && operation.keeps == Keeps::kInput)

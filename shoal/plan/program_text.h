@@ -12,6 +12,8 @@
 
 namespace shoal::plan {
 
+// Names an operation without its micro-batch: "gather blocks.3", "send activations", "norm".
+std::string label(const RankPlan& plan, const Operation& operation);
 // Names an operation: "gather blocks.3", "send activations of micro-batch 0".
 std::string describe(const RankPlan& plan, const Operation& operation);
 // Names the group of units that an operation is about: "embedding..head".

@@ -43,11 +43,13 @@ Progress progress_of(const checkpoint::Described& checkpoint) {
 RunCheckpoints::RunCheckpoints(comm::World& world,
                                fs::path root,
                                const config::TrainConfig& config,
-                               std::function<bool()> owns_run)
+                               std::function<bool()> owns_run,
+                               OnSaved saved)
     : world_(world),
       root_(std::move(root)),
       config_(config),
       owns_run_(std::move(owns_run)),
+      saved_(std::move(saved)),
       saver_(world, root_) {
   checkpoint::together(world_, "checkpoints that were being replaced", [&] {
     if (writes()) state::restore_replaced(root_);
@@ -117,13 +119,15 @@ checkpoint::AroundCommit RunCheckpoints::around_commit(const Progress& progress,
             if (!owns_run()) throw DataError("another job has taken this run over");
           },
       .after =
-          [root = root_, retention, val_loss](const checkpoint::SavedCheckpoint& saved) {
+          [root = root_, retention, val_loss,
+           told = saved_](const checkpoint::SavedCheckpoint& saved) {
             if (val_loss) state::mark_best(root, saved.step, *val_loss);
             state::prune(root, retention);
             log::info(
                 "step {} is saved: the loop stood still for {:.3f} s, {} were written in {:.2f} s",
                 saved.step, saved.copy_seconds, format_bytes(static_cast<int64_t>(saved.bytes)),
                 saved.write_seconds);
+            if (told) told(saved);
           }};
 }
 

@@ -30,12 +30,16 @@ struct SaveOptions {
 
 class RunCheckpoints {
  public:
+  using OnSaved = std::function<void(const checkpoint::SavedCheckpoint&)>;
+
   // Restores what a killed run was about to replace. Rank 0 asks `owns_run` before each commit:
-  // whether the directory is still this job's. Collective.
+  // whether the directory is still this job's; it tells `saved` of each one after that. Both are
+  // called on other threads than the loop's. Collective.
   RunCheckpoints(comm::World& world,
                  std::filesystem::path root,
                  const config::TrainConfig& config,
-                 std::function<bool()> owns_run);
+                 std::function<bool()> owns_run,
+                 OnSaved saved = nullptr);
 
   // Returns whether rank 0 sees a checkpoint. Collective.
   [[nodiscard]] bool exist() const;
@@ -73,6 +77,7 @@ class RunCheckpoints {
   const std::filesystem::path root_;
   const config::TrainConfig config_;
   const std::function<bool()> owns_run_;
+  const OnSaved saved_;
   checkpoint::Saver saver_;
   uint64_t asked_phase_ = 0;           // phase of saves that the last status() is about
   std::optional<double> best_;         // validation loss

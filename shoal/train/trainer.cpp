@@ -17,6 +17,7 @@
 #include "shoal/hugging_face/config_json.h"
 #include "shoal/model/precision.h"
 #include "shoal/optim/learning_rate.h"
+#include "shoal/parallel/listener_pair.h"
 #include "shoal/plan/layout.h"
 #include "shoal/train/arithmetic.h"
 #include "shoal/train/device_peaks.h"
@@ -69,7 +70,8 @@ Trainer::Trainer(config::RunConfig config,
       hooks_(std::move(hooks)),
       world_(world),
       ranks_(world, config_),
-      checkpoints_(world, directory / "checkpoints", config_.train, hooks_.owns_run_now),
+      checkpoints_(
+          world, directory / "checkpoints", config_.train, hooks_.owns_run_now, hooks_.saved),
       poll_(world.control()),
       stragglers_(world, ranks_.mesh()) {
   const std::string& from = config_.train.init_from;
@@ -97,6 +99,8 @@ Trainer::Trainer(config::RunConfig config,
   meter_ = std::make_unique<StepMeter>(
       config_, world_.size(), peak_of_device(world_, config_.train.precision, materials.dtype),
       ranks_.device().is_cpu(), hooks_.process_began);
+  tracer_ =
+      std::make_unique<StepTracer>(world_, model_->plan(), directory, config_.train.trace_steps);
 }
 
 checkpoint::TrainingState Trainer::training_state() {
@@ -114,13 +118,16 @@ state::Values Trainer::description() const {
 }
 
 void Trainer::take_step() {
+  StepTimeline* const timeline = tracer_->begin(progress_.step + 1);
   unread_.begin();
   StepFigures figures;
+  parallel::ListenerPair listeners(figures.times, timeline);
   const int data_ranks = ranks_.size(parallel::kDataAxes);
   std::vector<model::Pass> micro_batches = feed::micro_batches_of(
       feed_->next(),
       {.passes = plan::passes_of_step(config_.train.batch, data_ranks, config_.train.micro_batch),
        .separate_documents = config_.data.separate_documents});
+  if (timeline != nullptr) timeline->data_is_here();
   const at::Tensor scale = scaler_ ? scaler_->scale() : at::Tensor();
   for (model::Pass& pass : micro_batches) pass.targets->gradient_scale = scale;
   figures.lr =
@@ -128,18 +135,18 @@ void Trainer::take_step() {
   parallel::StepOptions options{.lr = figures.lr, .gradient_scale = scale};
   std::optional<StepWitness> witness;
   const int64_t every = config_.train.replay_every;
-  if (every > 0 && (progress_.step + 1) % every == 0) witness.emplace(*model_, &figures.times);
-  options.listener =
-      witness ? static_cast<parallel::OperationListener*>(&*witness) : &figures.times;
+  if (every > 0 && (progress_.step + 1) % every == 0) witness.emplace(*model_, &listeners);
+  options.listener = witness ? static_cast<parallel::OperationListener*>(&*witness) : &listeners;
   const at::Tensor loss = model_->forward_backward(micro_batches, options);
   if (witness) replay(micro_batches, options, *witness);
-  const optim::Update update = model_->update();
+  const optim::Update update = model_->update(timeline);
   if (!witness && is_suspicious(update)) replay(micro_batches, options, StepWitness(*model_));
   if (scaler_) scaler_->update(update.skipped);
   figures.step = ++progress_.step;
   figures.tokens = progress_.tokens += config_.train.batch * config_.model.context;
   progress_.next_sample = feed_->next_sample();
   unread_.end(std::move(figures), loss, update);
+  tracer_->end();
 }
 
 bool Trainer::is_suspicious(const optim::Update& update) const {
@@ -309,6 +316,7 @@ End Trainer::run(metrics::Sinks& sinks) {
     const bool saving = due(config_.train.save_every) || last || stopped;
     if (!evaluating && !saving && !reads_now()) continue;
     std::vector<metrics::StepRecord> records = read_records();
+    if (tracer_->has_step()) tracer_->write();
     if (evaluating) evaluate_into(records.back(), sinks);
     const std::optional<double> val_loss = records.back().val_loss;
     const bool best = checkpoints_.is_best(val_loss);

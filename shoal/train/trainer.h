@@ -6,6 +6,7 @@
 // The run's directory holds
 //   checkpoints/step-N     what a run goes on from; the newest ones and the best by validation loss
 //   metrics.*, events.*    see docs/metrics.md
+//   trace-step-N.json      of the steps in train.trace_steps
 //
 // A run that is killed and resumed has the same losses, to the bit, as one that was not. Each rank
 // of a job has a trainer and calls the same functions; rank 0 writes the metrics, and all ranks
@@ -35,8 +36,9 @@
 #include "shoal/train/run_checkpoints.h"
 #include "shoal/train/step_meter.h"
 #include "shoal/train/step_poll.h"
-#include "shoal/train/stragglers.h"
 #include "shoal/train/step_replay.h"
+#include "shoal/train/step_tracer.h"
+#include "shoal/train/stragglers.h"
 #include "shoal/train/unread_steps.h"
 
 namespace shoal::train {
@@ -50,6 +52,8 @@ struct Hooks {
   // Returns a sample text of the model after each evaluation. Called on all ranks, which must run
   // the model alike; rank 0's text is kept.
   std::function<std::string(parallel::ParallelModel&)> sample = nullptr;
+  // Told of each checkpoint on rank 0, not on the thread of the loop.
+  RunCheckpoints::OnSaved saved = nullptr;
   // Told the number of finished steps: before the first step, and after each.
   std::function<void(int64_t)> progress = [](int64_t /*steps*/) {};
   // A launcher has started the job again: it goes on from the newest checkpoint if there is one,
@@ -115,7 +119,8 @@ class Trainer {
   // Whether the figures of the last step are read now. A CPU has them at once; another device is
   // waited for at steps that are logged, and after the first, which tells of the start.
   [[nodiscard]] bool reads_now() const {
-    return ranks_.device().is_cpu() || due(config_.train.log_every) || !meter_->has_begun();
+    return ranks_.device().is_cpu() || due(config_.train.log_every) || !meter_->has_begun() ||
+           tracer_->has_step();
   }
   [[nodiscard]] bool due(int64_t every) const { return every > 0 && progress_.step % every == 0; }
 
@@ -133,6 +138,7 @@ class Trainer {
   Stragglers stragglers_;
   std::unique_ptr<StepMeter> meter_;
   std::unique_ptr<const parallel::ReplicaCheck> replicas_;
+  std::unique_ptr<StepTracer> tracer_;
   UnreadSteps unread_;
   Progress progress_;
   int64_t memory_bytes_ = 0;  // the most of any rank

@@ -52,6 +52,51 @@ class Rules : public ::testing::Test {
   Group group_ = world_->group("alone", {0});
 };
 
+// Keeps what it hears of calls.
+class CallEars final : public CallListener {
+ public:
+  void on_call(const Call& call) override { called.push_back(call); }
+  void before_wait(const Call& call) override { waited.push_back(call); }
+  void after_wait(const Call& call, Moment end) override {
+    EXPECT_EQ(call.number, waited.back().number);
+    ended = end.read(DeviceClock(c10::Device(c10::kCPU)));
+  }
+
+  std::vector<Call> called;
+  std::vector<Call> waited;
+  Clock::time_point ended;
+};
+
+// What overlapped has ended before it is waited for, and is told so.
+TEST(Listening, TellsWhenCallsEnded) {
+  run_ranks(2, [](const cluster::Membership& me, const cluster::Environment& environment) {
+    const auto world = join_gloo(me, environment);
+    Group group = world->group("all", everyone(*world));
+    group.barrier("nobody listens").wait();
+    CallEars ears;
+    world->listen(&ears);
+    const std::vector<std::function<Pending()>> calls = {
+        [&] { return group.all_gather(at::empty({14}), at::ones({7}), "gather"); },
+        [&] { return group.all_reduce(at::ones({7}), Reduce::kSum, "sum"); }};
+    for (const auto& call : calls) {
+      const Clock::time_point began = Clock::now();
+      Pending pending = call();
+      while (!pending.done()) std::this_thread::yield();
+      const Clock::time_point done = Clock::now();
+      pending.wait();
+      EXPECT_GE(ears.ended, began) << ears.waited.back().what;
+      EXPECT_LE(ears.ended, done) << ears.waited.back().what;
+    }
+    world->control().barrier("not theirs to hear");
+    world->listen(nullptr);
+    group.barrier("nobody listens").wait();
+    ASSERT_EQ(ears.called.size(), 2U);
+    ASSERT_EQ(ears.waited.size(), 2U);
+    EXPECT_EQ(ears.waited[0].number, 1U);
+    EXPECT_EQ(ears.waited[1].number, 2U);
+  });
+}
+
 TEST_F(Rules, AreNamedWhenBroken) {
   const auto broken = [](auto call) { return error_text<BugError>([&] { call().wait(); }); };
   EXPECT_THAT(broken([&] {

@@ -10,6 +10,7 @@
 #include "shoal/cluster/hostlist.h"
 #include "shoal/cluster/launch.h"
 #include "shoal/cluster/membership.h"
+#include "shoal/cluster/page_server.h"
 #include "shoal/cluster/rendezvous.h"
 #include "shoal/cluster/restarts.h"
 #include "shoal/cluster/run_owner.h"
@@ -143,6 +144,13 @@ int restarts(const std::vector<Program>& programs, const SuperviseOptions& optio
     if (!verdict.wait) return verdict.exit_code;
     std::this_thread::sleep_for(*verdict.wait);
   }
+}
+
+// shoal/cluster/page_server.h
+void page_server() {
+  PageServer server({.path = "/metrics", .port = 9400});
+  server.show("up 1\n");
+  server.endpoint().text();
 }
 
 // shoal/cluster/step_page.h

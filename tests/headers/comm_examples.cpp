@@ -6,9 +6,11 @@
 
 #include "shoal/cluster/environment.h"
 #include "shoal/cluster/membership.h"
+#include "shoal/comm/call_end.h"
 #include "shoal/comm/control.h"
 #include "shoal/comm/group.h"
 #include "shoal/comm/mesh_groups.h"
+#include "shoal/comm/moment.h"
 #include "shoal/comm/ordered_worker.h"
 #include "shoal/comm/strict/lent_tensors.h"
 #include "shoal/comm/world.h"
@@ -18,6 +20,21 @@
 
 namespace shoal::comm {
 namespace {
+
+// shoal/comm/call_end.h
+void call_end(GroupState& state,
+              const Call& call,
+              const std::vector<c10::intrusive_ptr<c10d::Work>>& works) {
+  CallEnd end(state, call, works);
+  end.take();
+}
+
+// shoal/comm/moment.h
+void moment(c10::Device device) {
+  DeviceClock clock(device);
+  const Moment begin = Moment::now(device);
+  begin.read(clock);
+}
 
 // shoal/comm/control.h
 void control(Control& control, bool interrupted, const at::Tensor& figures) {

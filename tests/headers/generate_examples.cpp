@@ -20,6 +20,7 @@
 
 #include "app/engine/device_bench.h"
 #include "app/engine/device_cases.h"
+#include "app/engine/metrics_page.h"
 #include "app/engine/model_job.h"
 #include "app/engine/open_model.h"
 #include "app/engine/plan_file.h"
@@ -95,6 +96,12 @@ void device_bench(const std::function<void()>& body) {
 void device_cases(const model::Materials& materials) {
   const std::function<void()> body = product_case({.rows = 512, .in = 64, .out = 192}, materials);
   body();
+}
+
+// app/engine/metrics_page.h
+void metrics_page(metrics::Sinks& sinks, int restarts) {
+  const auto page = std::make_shared<MetricsPage>(9400, "small", restarts);
+  sinks.add(std::make_unique<MetricsPageSink>(page));
 }
 
 // app/engine/plan_file.h

@@ -8,15 +8,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "shoal/core/files.h"
 #include "shoal/metrics/console_line.h"
 #include "shoal/metrics/event_proto.h"
 #include "shoal/metrics/follow.h"
 #include "shoal/metrics/live_view.h"
 #include "shoal/metrics/loss_curve.h"
+#include "shoal/metrics/prometheus_text.h"
 #include "shoal/metrics/row_file.h"
 #include "shoal/metrics/shown.h"
 #include "shoal/metrics/sink.h"
 #include "shoal/metrics/step_record.h"
+#include "shoal/metrics/step_trace.h"
 #include "shoal/metrics/terminal.h"
 
 namespace shoal::metrics {
@@ -64,6 +67,21 @@ TEST(HeaderExamples, StepRecord) {
     }
   }
   EXPECT_GT(absent, 0);
+}
+
+// shoal/metrics/prometheus_text.h
+void prometheus_text(const StepRecord& record) {
+  PrometheusText text("small");
+  text.set(record);
+  text.set("restarts", "restarts of the job before this process", int64_t{2});
+  text.page();
+}
+
+// shoal/metrics/step_trace.h
+void step_trace(const std::filesystem::path& path) {
+  RankTrace mine{.rank = 3, .name = "rank 3 on n2, pp 1 tp 0", .lanes = {"compute", "dp_shard"}};
+  mine.slices.push_back({.name = "forward blocks.3", .begin = 12'500, .end = 40'000, .line = 17});
+  write_file_atomically(path, trace_file({.step = 10, .ranks = 1}, {events_of(mine)}));
 }
 
 // shoal/metrics/row_file.h

@@ -21,7 +21,10 @@
 #include "shoal/parallel/tensor/tensor_gradients.h"
 #include "shoal/parallel/tensor/tensor_rows.h"
 #include "shoal/state/checkpoint_store.h"
+#include "shoal/train/rank_clocks.h"
 #include "shoal/train/step_replay.h"
+#include "shoal/train/step_timeline.h"
+#include "shoal/train/step_tracer.h"
 #include "shoal/train/trainer.h"
 #include "shoal/verify/agreement.h"
 #include "shoal/verify/random_case.h"
@@ -149,6 +152,37 @@ void trainer(const config::RunConfig& config,
              metrics::Sinks& sinks) {
   Trainer trainer(config, directory, world, {.stop = [&] { return signalled; }});
   trainer.run(sinks);
+}
+
+// shoal/train/rank_clocks.h
+void rank_clocks(comm::World& world, std::chrono::nanoseconds event_time) {
+  const ClockOffset offset = align_clocks(world);
+  event_time - offset.ahead;
+}
+
+// shoal/train/step_timeline.h
+void step_timeline(parallel::ParallelModel& model,
+                   c10::Device device,
+                   const std::vector<model::Pass>& passes,
+                   double lr,
+                   std::vector<std::string>& lanes,
+                   Clock::time_point since) {
+  StepTimeline timeline(model.plan(), device, /*most=*/10'000);
+  timeline.data_is_here();
+  model.forward_backward(passes, {.lr = lr, .listener = &timeline});
+  model.update(&timeline);
+  timeline.end();
+  timeline.slices(lanes, since);
+}
+
+// shoal/train/step_tracer.h
+void step_tracer(comm::World& world,
+                 const parallel::ParallelModel& model,
+                 const std::filesystem::path& directory) {
+  StepTracer tracer(world, model.plan(), directory, {10, 11});
+  if (StepTimeline* timeline = tracer.begin(10)) timeline->data_is_here();
+  tracer.end();
+  tracer.write();
 }
 
 // shoal/train/run_checkpoints.h

@@ -56,6 +56,29 @@ TEST(RunReport, IsWellFormedWhateverARunHas) {
   }
 }
 
+TEST(RunReport, TellsWhereTheTimeOfATracedStepWent) {
+  RunFacts facts = facts_of_run(10);
+  EXPECT_THAT(run_report(facts), Not(HasSubstr("Where the time of a step went")));
+  facts.trace = metrics::TraceSummary{.step = 7, .clock_error_us = 40};
+  for (int rank = 0; rank < 19; ++rank) {
+    metrics::StepShares shares{.rank = rank, .name = "rank <" + std::to_string(rank) + ">"};
+    shares.step = 0.25;
+    shares.compute = 0.15;
+    shares.waits = {{rank % 2 == 0 ? "pp" : "tp", 0.05}};
+    shares.between = 0.05;
+    facts.trace->ranks.push_back(shares);
+  }
+  const std::string text = run_report(facts);
+  EXPECT_NO_THROW(tests::elements_of(text));
+  for (const char* part :
+       {"<h2>Where the time of a step went", "rank &lt;15&gt;", "waiting for tp", "bubble",
+        "the first 16 of 19 ranks", "60 % computation", "within 40 us"})
+    EXPECT_THAT(text, HasSubstr(part));
+  EXPECT_THAT(text, Not(HasSubstr("rank &lt;16&gt;")));
+  facts.trace->ranks.assign(1, {});
+  EXPECT_NO_THROW(tests::elements_of(run_report(facts)));
+}
+
 TEST(RunReport, TellsWhereTheTimeWent) {
   const std::string text = run_report(facts_of_run(100));
   EXPECT_THAT(text, HasSubstr("15.0 s, 60 %"));

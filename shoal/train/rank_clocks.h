@@ -1,0 +1,36 @@
+// rank_clocks.h -- how far the clock of a rank is from that of rank 0.
+//
+//   const ClockOffset offset = align_clocks(world);
+//   event_time - offset.ahead                       // on the clock of rank 0, give or take offset.error
+//
+// Nobody leaves a barrier before everybody has entered it. So each barrier proves that a rank's clock is at most so far
+// ahead of another's, and at most so far behind: nothing is assumed about the ways of messages. Several barriers narrow
+// it down.
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "shoal/comm/world.h"
+#include "shoal/core/quantities.h"
+
+namespace shoal::train {
+
+struct Passage {
+  std::chrono::nanoseconds entered{};
+  std::chrono::nanoseconds left{};
+};
+
+struct ClockOffset {
+  std::chrono::nanoseconds ahead{};   // of rank 0's clock
+  std::chrono::nanoseconds error{};   // at most
+  std::chrono::nanoseconds origin{};  // before the first barrier, on the clock of rank 0
+};
+
+// Returns the offset that follows from the same barriers, by the clocks of both.
+ClockOffset offset_of(const std::vector<Passage>& mine, const std::vector<Passage>& first);
+
+// Measures it now. Collective.
+ClockOffset align_clocks(comm::World& world);
+
+}  // namespace shoal::train
