@@ -64,7 +64,7 @@ class Stranger {
         cluster::send_all(fd.get(), noise(1 + number % 500), soon);
         break;
       case 3:  // a greeting of the right length with a wrong proof
-        cluster::send_all(fd.get(), std::string(cluster::kClientMagic) + noise(64), soon);
+        cluster::send_all(fd.get(), noise(64).insert(0, cluster::kClientMagic), soon);
         break;
       case 4:  // a request without a greeting
         cluster::send_all(
