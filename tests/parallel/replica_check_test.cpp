@@ -25,7 +25,7 @@ using tests::flip_bit;
 using Sets = std::vector<std::string>;
 
 constexpr int64_t kSteps = 3;  // trained before bits are flipped
-constexpr int kFlips = 12;     // for each layout
+constexpr int kFlips = 6;      // for each layout
 
 config::RunConfig config_of(const Sets& layout, int ranks) {
   Sets sets = {"train.batch=7",      "optimizer.lr=0.01", "optimizer.warmup=2",
