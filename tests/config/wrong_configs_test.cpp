@@ -115,7 +115,7 @@ std::vector<Wrong> wrong_numbers() {
        "train: {compare_every: -1, replay_every: often}\n",
        {{"train.compare_every", "run.yaml:1:24", "-1 is less than 0, the smallest value",
          "write a whole number from 0 to 1099511627776"},
-        {"train.replay_every", "run.yaml:1:42", "often is not a whole number",
+        {"train.replay_every", "run.yaml:1:42", "often is not a whole number in plain digits",
          "write a whole number from 0 to 1099511627776"}}},
       {"TracesStepZero",
        "train:\n  trace_steps: [0]\n",
