@@ -18,11 +18,8 @@ constexpr const char* kCompute = "compute";
 
 bool has_company(const comm::Call& call) { return call.group_size > 1; }
 
-// Transfers in both directions are under way at once, and none waits for another.
-std::string lane_of(const comm::Call& call) {
-  if (call.op == comm::Op::kSend) return call.group + " send";
-  if (call.op == comm::Op::kRecv) return call.group + " receive";
-  return call.group;
+bool is_transfer(const comm::Call& call) {
+  return call.op == comm::Op::kSend || call.op == comm::Op::kRecv;
 }
 
 // Returns a number that a transfer has on both of its sides, and no other of the step; nothing for other operations.
@@ -72,12 +69,12 @@ class StepTimeline::Reading {
     slices_.back().group = wait.group;
   }
 
-  // The calls of a lane run one after the other: one begins when that before it has ended.
   void add(const Called& called) {
     if (!called.span.end) return;
-    const size_t lane = number_of(lane_of(called.call));
+    const int64_t started = time_of(called.span.begin);
+    const size_t lane = lane_of(called.call, started);
     TraceSlice slice{.kind = SliceKind::kCall, .lane = lane, .name = called.call.what};
-    slice.begin = std::max(time_of(called.span.begin), ended_[lane]);
+    slice.begin = std::max(started, ended_[lane]);
     slice.end = ended_[lane] = std::max(time_of(*called.span.end), slice.begin);
     slice.bytes = called.call.bytes;
     slice.group = called.call.group;
@@ -104,6 +101,16 @@ class StepTimeline::Reading {
     const Operation& operation = timeline_.operations_[line].operation;
     slice.line = static_cast<int64_t>(line);
     if (plan::has_micro_batch(operation.kind)) slice.micro_batch = operation.micro_batch;
+  }
+
+  // The collectives of a group run one after the other: one begins when that before it has ended. Transfers wait for
+  // none: each has the first lane that is free when it is started.
+  size_t lane_of(const comm::Call& call, int64_t started) {
+    if (!is_transfer(call)) return number_of(call.group);
+    const std::string name = call.group + (call.op == comm::Op::kSend ? " send" : " receive");
+    size_t lane = number_of(name);
+    for (int i = 2; ended_[lane] > started; ++i) lane = number_of(format("{} {}", name, i));
+    return lane;
   }
 
   size_t number_of(const std::string& lane) {

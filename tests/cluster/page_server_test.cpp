@@ -110,7 +110,7 @@ TEST(PageServer, TooManyConnectionsCloseTheOldest) {
 
 // What a hostile client could send: any bytes, cut anywhere, in any number of pieces.
 TEST(PageServer, MalformedRequestsLeaveItServing) {
-  PageServer server({.path = "/metrics", .deadline = 100ms});
+  PageServer server({.path = "/metrics", .deadline = 20ms});
   server.show("up 1\n");
   std::mt19937 random(7);  // NOLINT(cert-msc32-c,cert-msc51-cpp)
   const auto below = [&random](size_t limit) { return random() % limit; };

@@ -120,7 +120,7 @@ std::vector<Wrong> wrong_numbers() {
       {"TracesStepZero",
        "train:\n  trace_steps: [0]\n",
        {{"train.trace_steps", "run.yaml:2:16", "0 is less than 1, the smallest value",
-         "write whole numbers from 1 to 1099511627776, such as [1]"}}},
+         "write a list, each item a whole number from 1 to 1099511627776"}}},
       {"PortThatIsNone",
        "train:\n  prometheus_port: 65536\n",
        {{"train.prometheus_port", "run.yaml:2:20", "65536 is more than 65535, the largest value",
