@@ -52,6 +52,7 @@ TraceSummary read_trace(const fs::path& file) {
     std::map<uint64_t, StepShares> ranks;
     for (const json::element event : root.list("traceEvents"))
       add(json::Fields(event, "trace.traceEvents"), ranks);
+    summary.ranks.reserve(ranks.size());
     for (auto& [rank, shares] : ranks) {
       shares.rank = static_cast<int64_t>(rank);
       double waited = 0;

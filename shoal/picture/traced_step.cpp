@@ -64,6 +64,7 @@ void draw_traced_step(Markup& markup, const metrics::TraceSummary& trace) {
                 "Of the step that was traced last; its file opens in Perfetto.");
   const std::vector<Part> parts = parts_of_step(trace);
   std::vector<LegendEntry> entries;
+  entries.reserve(parts.size());
   for (const Part& part : parts) entries.push_back({std::string(class_of(part.ink)), part.words});
   legend(markup, entries);
   double longest = 0;
@@ -73,6 +74,7 @@ void draw_traced_step(Markup& markup, const metrics::TraceSummary& trace) {
   for (size_t i = 0; i < shown; ++i) {
     const metrics::StepShares& rank = trace.ranks[i];
     std::vector<Segment> segments;
+    segments.reserve(parts.size());
     for (const Part& part : parts)
       segments.push_back({part.ink, part.seconds[i],
                           format("{}: {}", part.words, format_seconds(part.seconds[i]))});

@@ -53,6 +53,7 @@ ClockOffset align_clocks(comm::World& world) {
   control.broadcast(times, 0, "clock of rank 0");
   if (world.rank() == 0) return {.origin = mine.front().entered};
   std::vector<Passage> first;
+  first.reserve(mine.size());
   for (size_t i = 0; i < mine.size(); ++i)
     first.push_back({nanoseconds(of_first[2 * i]), nanoseconds(of_first[2 * i + 1])});
   return offset_of(mine, first);
