@@ -1,4 +1,4 @@
-// cmd_launch.h -- `shoal launch --ranks N -- COMMAND`: start and supervise the ranks of this host.
+// cmd_launch.h -- `shoal launch -- COMMAND`: start and supervise the ranks of a job.
 #pragma once
 
 #include <string>

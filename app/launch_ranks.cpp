@@ -1,21 +1,34 @@
 #include "app/launch_ranks.h"
 
+#include <algorithm>
+#include <csignal>
 #include <iostream>
-#include <thread>
+
+#include "shoal/core/error.h"
 
 namespace shoal::app {
+namespace {
+
+constexpr Duration kSoon = std::chrono::seconds(5);
+
+}  // namespace
 
 int launch_ranks(std::vector<cluster::Program> programs,
                  const cluster::SuperviseOptions& options,
                  const cluster::RestartOptions& restart_options) {
+  cluster::hold_signals();  // also between two starts
   cluster::Restarts restarts(restart_options);
+  cluster::SuperviseOptions watched = options;
+  // Ranks that have lost a peer can save nothing more: the next start need not wait for them.
+  if (restart_options.most > 0) watched.grace_after_failure = std::min(options.grace, kSoon);
   for (;;) {
-    const cluster::JobResult result = cluster::supervise(programs, options);
+    const cluster::JobResult result = cluster::supervise(programs, watched);
     if (!result.cause.empty()) std::cerr << "launch: " << result.cause << std::endl;
     const cluster::Restarts::Verdict verdict = restarts.after(result);
     if (!verdict.note.empty()) std::cerr << "launch: " << verdict.note << std::endl;
     if (!verdict.wait) return verdict.exit_code;
-    std::this_thread::sleep_for(*verdict.wait);
+    if (const auto number = cluster::stop_signal_within(*verdict.wait))
+      return *number == SIGTERM ? static_cast<int>(ExitCode::kRequeue) : kSignalExitBase + *number;
     for (cluster::Program& program : programs) {
       program.environment[cluster::kRestartCountVariable] = std::to_string(restarts.count());
       program.environment[cluster::kRestartCauseVariable] = result.cause;

@@ -76,7 +76,7 @@ int version(const std::vector<std::string>& arguments) {
 constexpr std::array<Command, 18> kCommands = {{
     {"doctor", "what this build, host and job can do", shoal::app::run_doctor},
     {"config", "check a config, explain its keys", shoal::app::run_config},
-    {"launch", "start and supervise the ranks of this host", shoal::app::run_launch},
+    {"launch", "start and supervise the ranks of a job", shoal::app::run_launch},
     {"tokenizer", "text to token ids and back", shoal::app::run_tokenizer},
     {"prepare", "text, JSONL, Parquet or tokens into token shards", prepare},
     {"train", "train a model as a config says", train},

@@ -182,6 +182,8 @@ int run_train(const std::vector<std::string>& arguments) {
       job.speaks() ? open_metrics_page(job.config.train.prometheus_port, job.config.run.name,
                                        job.me.restarts)
                    : nullptr;
+  // Launchers of several hosts count their own restarts.
+  const bool restarted = world->control().any(job.me.restarts > 0, "a restart");
   cluster::StepReport report;
   const int code = train_in(directory, job, *world,
                             {.stop = [&] { return signal.received().has_value(); },
@@ -197,7 +199,7 @@ int run_train(const std::vector<std::string>& arguments) {
                                    report.tell(steps);
                                    world->tell_step(steps);
                                  },
-                             .restarted = job.me.restarts > 0,
+                             .restarted = restarted,
                              .process_began = began},
                             signal, cluster, page);
   world->leave();

@@ -9,6 +9,7 @@
 
 #include <ATen/Parallel.h>
 
+#include "shoal/cluster/launch.h"
 #include "shoal/config/load.h"
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
@@ -81,8 +82,9 @@ void keep_freed_memory() {
 
 void set_threads(const Job& job) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  at::set_num_threads(
-      job.config.train.threads.value_or(std::max(1, cores / std::max(1, job.me.local_size))));
+  const int share = job.environment.get_number(cluster::kCpusVariable)
+                        .value_or(cores / std::max(1, job.me.local_size));
+  at::set_num_threads(job.config.train.threads.value_or(std::max(1, share)));
 }
 
 Report facts_of(const Job& job) {

@@ -33,7 +33,9 @@ std::optional<int> StopSignal::received() {
   signalfd_siginfo info{};
   if (!received_ && ::read(descriptor_, &info, sizeof(info)) == sizeof(info)) {
     received_ = static_cast<int>(info.ssi_signo);
-    const sigset_t signals = stop_signals();
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    ::sigaddset(&signals, SIGINT);
     ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   }
   return received_;

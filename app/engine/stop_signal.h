@@ -1,7 +1,8 @@
 // stop_signal.h -- SIGTERM and SIGINT, polled between steps.
 //
 // Construct it before any other thread, so that all threads block these signals. After the first
-// one has been seen, the next ends the process, as usual.
+// one has been seen, the next SIGINT ends the process, as usual. Another SIGTERM does not: Slurm sends
+// it to a rank and to its launcher, which passes it on.
 #pragma once
 
 #include <optional>

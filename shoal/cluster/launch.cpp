@@ -1,5 +1,10 @@
 #include "shoal/cluster/launch.h"
 
+#include <algorithm>
+
+#include "shoal/cluster/address.h"
+#include "shoal/cluster/cpu_shares.h"
+#include "shoal/cluster/hostlist.h"
 #include "shoal/core/error.h"
 #include "shoal/core/limits.h"
 
@@ -38,6 +43,25 @@ void check(const LaunchRequest& request) {
   }
 }
 
+// " on n2": ranks are named with their host where there are several.
+std::string place_of(const LaunchRequest& request) {
+  if (request.hosts == 1) return "";
+  const std::vector<std::string> names = expand_hostlist(request.host_list);
+  const auto host = static_cast<size_t>(request.host);
+  return " on " + (host < names.size() ? names[host] : host_name());
+}
+
+void bind_to_cpus(std::vector<Program>& programs) {
+  const std::vector<Cpu> cpus = allowed_cpus();
+  const std::vector<std::vector<int>> shares = cpu_shares(cpus, static_cast<int>(programs.size()));
+  // The same number for all, also where some have one more: their threads must not divide work otherwise.
+  const size_t share = std::max<size_t>(cpus.size() / programs.size(), 1);
+  for (size_t i = 0; i < programs.size(); ++i) {
+    if (!shares.empty()) programs[i].cpus = shares[i];
+    if (!cpus.empty()) programs[i].environment[kCpusVariable] = std::to_string(share);
+  }
+}
+
 }  // namespace
 
 std::vector<Program> programs_of_host(const LaunchRequest& request) {
@@ -57,15 +81,20 @@ std::vector<Program> programs_of_host(const LaunchRequest& request) {
     shared["SHOAL_STORE"] = request.address;
   }
   if (request.job) shared["SHOAL_JOB"] = *request.job;
+  if (!request.host_list.empty()) shared["SHOAL_HOSTS"] = request.host_list;
+  const std::string place = place_of(request);
   std::vector<Program> programs;
   for (int local = 0; local < request.ranks; ++local) {
     const int rank = request.host * request.ranks + local;
-    Program program{request.command, shared, ""};
+    Program program{.arguments = request.command,
+                    .environment = shared,
+                    .name = format("rank {}{}", rank, place)};
     program.environment["SHOAL_RANK"] = std::to_string(rank);
     program.environment["SHOAL_LOCAL_RANK"] = std::to_string(local);
     if (!request.output.empty()) program.output = format("{}/rank-{}.log", request.output, rank);
     programs.push_back(std::move(program));
   }
+  if (request.bind) bind_to_cpus(programs);
   return programs;
 }
 

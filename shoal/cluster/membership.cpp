@@ -61,21 +61,35 @@ std::string scheduler_of(const Environment& env) {
   return env.has("SLURM_JOB_ID") ? "slurm" : "none";
 }
 
-std::vector<std::string> hosts_of_scheduler(const Environment& env) {
-  const auto named = [](const std::string& variable, const auto& hosts) {
-    try {
-      return hosts();
-    } catch (const Error& e) {
-      throw UsageError(format("environment variable {}: {}", variable, e.what()));
-    }
-  };
-  if (const auto nodefile = env.get("PBS_NODEFILE"))
-    return named("PBS_NODEFILE", [&] { return hosts_of_nodefile(*nodefile); });
-  for (const std::string variable : {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"}) {
-    if (const auto list = env.get(variable))
-      return named(variable, [&] { return expand_hostlist(*list); });
+// Inside a batch script or an interactive shell Slurm sets SLURM_PROCID and SLURM_NTASKS too,
+// although nobody started that many tasks: only a step made by srun counts. Its number is small;
+// the batch, extern and interactive steps have numbers near 2^32.
+bool is_srun_task(const Environment& env) {
+  const std::string step = env.get_or("SLURM_STEP_ID", "");
+  const bool ordinary = !step.empty() && step.size() < 10;
+  return ordinary && env.has("SLURM_PROCID");
+}
+
+// What `read` makes of a variable; empty without it.
+std::vector<std::string> hosts_in(const Environment& env,
+                                  const std::string& variable,
+                                  std::vector<std::string> (*read)(const std::string&)) {
+  const std::optional<std::string> value = env.get(variable);
+  if (!value) return {};
+  try {
+    return read(*value);
+  } catch (const Error& e) {
+    throw UsageError(format("environment variable {}: {}", variable, e.what()));
   }
-  return {};
+}
+
+std::vector<std::string> hosts_of_list(const std::string& list) { return expand_hostlist(list); }
+
+std::vector<std::string> hosts_of_scheduler(const Environment& env) {
+  if (env.has("PBS_NODEFILE")) return hosts_in(env, "PBS_NODEFILE", hosts_of_nodefile);
+  // The step of an interactive shell has one node, whatever the job has.
+  const bool of_step = is_srun_task(env) && env.has("SLURM_STEP_NODELIST");
+  return hosts_in(env, of_step ? "SLURM_STEP_NODELIST" : "SLURM_JOB_NODELIST", hosts_of_list);
 }
 
 std::string scheduler_job(const Environment& env) {
@@ -167,15 +181,6 @@ void read_mpi(const Environment& env, const MpiVariables& names, Membership& me)
   me.store_port = env.get_port("MASTER_PORT");
 }
 
-// Inside a batch script or an interactive shell Slurm sets SLURM_PROCID and SLURM_NTASKS too,
-// although nobody started that many tasks: only a step made by srun counts. Its number is small;
-// the batch, extern and interactive steps have numbers near 2^32.
-bool is_srun_task(const Environment& env) {
-  const std::string step = env.get_or("SLURM_STEP_ID", "");
-  const bool ordinary = !step.empty() && step.size() < 10;
-  return ordinary && env.has("SLURM_PROCID");
-}
-
 void read_slurm(const Environment& env, Membership& me) {
   me.launcher = "slurm";
   me.rank = env.require_number("SLURM_PROCID");
@@ -240,7 +245,8 @@ void check(const Membership& me) {
 Membership detect_membership(const Environment& env) {
   Membership me;
   me.scheduler = scheduler_of(env);
-  if (!env.has("SHOAL_RANK")) me.hosts = hosts_of_scheduler(env);
+  me.hosts =
+      env.has("SHOAL_RANK") ? hosts_in(env, "SHOAL_HOSTS", hosts_of_list) : hosts_of_scheduler(env);
   if (env.has("SHOAL_RANK")) {
     read_shoal_launch(env, me);
   } else if (env.has("RANK") && env.has("WORLD_SIZE") && env.has("MASTER_ADDR")) {

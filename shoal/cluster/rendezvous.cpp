@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <functional>
 
 #include "shoal/cluster/address.h"
 #include "shoal/cluster/descriptors.h"
@@ -17,6 +18,7 @@ constexpr int kPortCandidates = 8;
 constexpr int kFirstPort = 20000;
 constexpr int kPortSpan = 32768 - kFirstPort;
 constexpr const char* kEveryoneIsHere = "rendezvous/complete";
+constexpr const char* kNever = "rendezvous/never";
 
 std::string rank_key(int rank) { return format("rendezvous/rank/{}", rank); }
 
@@ -74,6 +76,33 @@ std::string missing_ranks(const StoreTimeout& timeout) {
   }
   const auto more = timeout.num_missing() - static_cast<int64_t>(timeout.missing().size());
   return more > 0 ? format("{} and {} more", text, more) : text;
+}
+
+// Connects to the store of this job. A rank that was started again may find the store that its
+// predecessor was at, because rank 0 on another host has not noticed yet: it waits there until that
+// store is gone. Without restarts such a predecessor is a rank of another job.
+StoreClient arrive(const Membership& me,
+                   const StoreTarget& target,
+                   const std::function<Duration()>& left) {
+  for (;;) {
+    StoreClient store = StoreClient::connect(target, left());
+    if (store.add(format("rendezvous/arrivals/{}", me.rank), 1) == 1) return store;
+    if (me.restarts == 0 || me.rank == 0)
+      throw UsageError(format(
+          "rank {} is there already: two jobs with the same name '{}' run at once; set SHOAL_JOB "
+          "to a name of its own for each",
+          me.rank, me.job));
+    try {
+      const Activity doing("waiting until the job's store from before the restart is gone");
+      store.wait({kNever}, left());
+    } catch (const StoreTimeout&) {
+      throw PeerLost(
+          format("rank {} was started again, but the store from before the restart is still at {}",
+                 me.rank, store.server().text()));
+    } catch (const PeerLost&) {
+      // It is gone; the next one is at the same place.
+    }
+  }
 }
 
 // `left` of the whole `patience` remains.
@@ -150,16 +179,10 @@ Rendezvous meet(const Membership& me,
       for (const int port : place.ports) target.endpoints.push_back({address, port});
     }
   }
-  meeting.client_ = std::make_shared<StoreClient>(StoreClient::connect(target, left()));
+  meeting.client_ = std::make_shared<StoreClient>(arrive(me, target, left));
   meeting.address_ =
       options.interface ? address_of_interface(*options.interface) : meeting.client_->own_address();
   StoreClient& store = *meeting.store();
-  if (store.add(format("rendezvous/arrivals/{}", me.rank), 1) != 1) {
-    throw UsageError(format(
-        "rank {} is there already: two jobs with the same name '{}' run at once; set SHOAL_JOB "
-        "to a name of its own for each",
-        me.rank, me.job));
-  }
   store.set(rank_key(me.rank), host_name());
   wait_for_everyone(me, store, options.patience, left());
   return meeting;

@@ -8,7 +8,8 @@
 // The port is the launcher's if it names one. Otherwise rank 0 takes the first free one of a short
 // sequence that follows from the job's secret, and the others try the same sequence: the greeting
 // tells them whether they met their own job. meet() returns when every rank has arrived, or throws
-// PeerLost with the missing ranks.
+// PeerLost with the missing ranks. A rank that was started again (Membership::restarts) does not join
+// the store that it left: it waits until rank 0 has opened the next.
 #pragma once
 
 #include <memory>

@@ -8,7 +8,9 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -34,6 +36,33 @@ Pipe make_pipe() {
     throw PeerLost(format("cannot make a pipe: {}", describe_errno(errno)));
   }
   return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+// A socket and not a pipe: writing to a program that has ended is then an error instead of a SIGPIPE.
+Pipe make_input() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    throw PeerLost(format("cannot make a socket: {}", describe_errno(errno)));
+  }
+  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+// An error shows when the program ends.
+void send_all(int socket, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t sent = ::send(socket, text.data(), text.size(), MSG_NOSIGNAL);
+    if (sent <= 0) return;
+    text.remove_prefix(static_cast<size_t>(sent));
+  }
+}
+
+cpu_set_t set_of(const std::vector<int>& cpus) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int cpu : cpus) {
+    if (cpu >= 0 && cpu < CPU_SETSIZE) CPU_SET(static_cast<size_t>(cpu), &set);
+  }
+  return set;
 }
 
 std::vector<char*> pointers_to(std::vector<std::string>& texts) {
@@ -67,6 +96,8 @@ struct Launch {
   char* const* arguments;
   char* const* environment;
   const char* output;           // nullptr: inherited
+  const cpu_set_t* cpus;        // nullptr: inherited
+  int input_fd;                 // -1: inherited
   std::array<int, 2> keep_fds;  // survive exec
   int error_fd;                 // receives a Failure when exec fails
   pid_t parent;
@@ -80,6 +111,9 @@ struct Launch {
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   for (const int fd : launch.keep_fds) ::fcntl(fd, F_SETFD, 0);
+  // A CPU that has gone meanwhile costs speed, and is no reason to fail.
+  if (launch.cpus != nullptr) ::sched_setaffinity(0, sizeof(*launch.cpus), launch.cpus);
+  if (launch.input_fd >= 0) ::dup2(launch.input_fd, STDIN_FILENO);
   bool ready = true;
   if (launch.output != nullptr) {
     const int fd = ::open(launch.output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kFileMode);
@@ -97,6 +131,8 @@ Child start(const Program& program) {
   SHOAL_CHECK(!program.arguments.empty(), "a program without a name");
   Pipe words = make_pipe();
   Pipe failures = make_pipe();
+  Pipe input = program.input ? make_input() : Pipe{};
+  const cpu_set_t cpus = set_of(program.cpus);
   StepPage steps;
   std::vector<std::string> arguments = program.arguments;
   std::map<std::string, std::string> additions = program.environment;
@@ -108,6 +144,8 @@ Child start(const Program& program) {
   const Launch launch{argument_pointers.data(),
                       environment_pointers.data(),
                       program.output.empty() ? nullptr : program.output.c_str(),
+                      program.cpus.empty() ? nullptr : &cpus,
+                      input.read.get(),
                       {words.write.get(), steps.fd()},
                       failures.write.get(),
                       ::getpid()};
@@ -133,7 +171,8 @@ Child start(const Program& program) {
     ::waitpid(pid, nullptr, 0);
     throw PeerLost(format("cannot watch a process: {}", describe_errno(errno)));
   }
-  return {pid, std::move(death), std::move(words.read), std::move(steps)};
+  if (program.input) send_all(input.write.get(), *program.input);
+  return {pid, std::move(death), std::move(words.read), std::move(steps), std::move(input.write)};
 }
 
 void leave_last_words(const std::string& line) {

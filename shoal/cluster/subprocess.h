@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,11 @@ namespace shoal::cluster {
 struct Program {
   std::vector<std::string> arguments;              // [0] is looked up in PATH unless it holds a '/'
   std::map<std::string, std::string> environment;  // added to ours
-  std::string output;  // file for standard output and error; empty: ours
+  std::string output = "";     // file for standard output and error; empty: ours
+  std::string name = "";       // "rank 3 on n2": what a supervisor calls it
+  std::vector<int> cpus = {};  // that it may run on; empty: those of this process
+  // Sent to its standard input, which then stays open until this process ends or drops the Child.
+  std::optional<std::string> input = std::nullopt;
 };
 
 // A started program in a process group of its own, killed when this thread ends.
@@ -26,6 +31,7 @@ struct Child {
   UniqueFd death;       // a pidfd: readable once the program has ended
   UniqueFd last_words;  // what the program wrote to the descriptor named in SHOAL_LAST_WORDS_FD
   StepPage steps;       // what it told by a StepReport
+  UniqueFd input;       // its standard input, a socket, if the Program has one
 };
 
 // Starts a program. Throws UsageError when that is not possible.

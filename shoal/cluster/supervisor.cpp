@@ -8,6 +8,7 @@
 
 #include <poll.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,7 +28,8 @@ std::string signal_name(int number) {
 }
 
 struct Rank {
-  int rank = 0;
+  std::string name;  // "rank 3"
+  bool first = false;
   Child child;
   bool running = true;
   int status = 0;              // as waitpid gives it
@@ -39,13 +41,20 @@ struct Rank {
   }
 };
 
+sigset_t forwarded_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : kForwarded) sigaddset(&set, number);
+  return set;
+}
+
+bool asks_to_stop(int number) { return number == SIGINT || number == SIGTERM || number == SIGHUP; }
+
 // While it lives, this thread's signals arrive through a descriptor instead of interrupting it.
 class SignalInbox {
  public:
   SignalInbox() {
-    sigset_t set;
-    sigemptyset(&set);
-    for (const int number : kForwarded) sigaddset(&set, number);
+    const sigset_t set = forwarded_signals();
     ::pthread_sigmask(SIG_BLOCK, &set, &before_);
     ::signal(SIGCHLD, SIG_DFL);  // whoever inherits SIG_IGN cannot learn how its children ended
     fd_ = UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -86,8 +95,14 @@ class Job {
     need_descriptors(3 * programs.size(), format("supervising {} ranks", programs.size()));
     ranks_.reserve(programs.size());
     for (size_t i = 0; i < programs.size(); ++i) {
-      ranks_.push_back(
-          {options_.first_rank + static_cast<int>(i), start(programs[i]), true, 0, false, {}});
+      const std::string& name = programs[i].name;
+      ranks_.push_back({name.empty() ? format("rank {}", i) : name,
+                        i == 0,
+                        start(programs[i]),
+                        true,
+                        0,
+                        false,
+                        {}});
     }
   }
 
@@ -95,6 +110,7 @@ class Job {
     while (num_running() > 0) {
       wait_for_news(time_to_next_step());
       while (const std::optional<int> number = inbox_.take()) receive(*number);
+      take_orders();
       reap();
       escalate();
     }
@@ -110,7 +126,7 @@ class Job {
   // Until a signal arrives, a rank ends, or the time is over. Deaths are seen through pidfds and
   // not SIGCHLD, which another thread of this process might swallow.
   void wait_for_news(Duration patience) const {
-    std::vector<pollfd> entries = {{inbox_.fd(), POLLIN, 0}};
+    std::vector<pollfd> entries = {{inbox_.fd(), POLLIN, 0}, {orders_, POLLIN, 0}};
     for (const Rank& rank : ranks_) {
       if (rank.running) entries.push_back({rank.child.death.get(), POLLIN, 0});
     }
@@ -120,16 +136,42 @@ class Job {
 
   void send_to_all(int number) {
     for (const Rank& rank : ranks_) {
-      if (rank.running) ::kill(-rank.child.pid, number);  // the whole process group
+      if (rank.running) send_to(rank, number);
+    }
+  }
+
+  static void send_to(const Rank& rank, int number) {
+    if (rank.child.input.valid() && number != SIGKILL) {
+      const auto byte = static_cast<char>(number);
+      ::send(rank.child.input.get(), &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    } else {
+      ::kill(-rank.child.pid, number);  // the whole process group
+    }
+  }
+
+  // What a launcher on another host sends. When it is gone nobody is left to hear of this job.
+  void take_orders() {
+    pollfd entry{orders_, POLLIN, 0};
+    while (orders_ >= 0 && ::poll(&entry, 1, 0) > 0) {
+      unsigned char number = 0;
+      const ssize_t got = ::read(orders_, &number, 1);
+      if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
+      if (got == 1) {
+        if (std::find(kForwarded.begin(), kForwarded.end(), number) != kForwarded.end())
+          receive(number);
+        continue;
+      }
+      orders_ = -1;
+      receive(SIGTERM);
+      kill_at_ = Clock::now() + options_.grace;
     }
   }
 
   void receive(int number) {
     const bool again = number == SIGINT && interrupted_;
     interrupted_ = interrupted_ || number == SIGINT;
-    const bool asks_to_stop = number == SIGINT || number == SIGTERM || number == SIGHUP;
-    asked_to_stop_ = asked_to_stop_ || asks_to_stop;
-    if (asks_to_stop && cause_ == nullptr) asked_by_ = number;
+    asked_to_stop_ = asked_to_stop_ || asks_to_stop(number);
+    if (asks_to_stop(number) && cause_ == nullptr) asked_by_ = number;
     send_to_all(again ? SIGKILL : number);
   }
 
@@ -147,35 +189,39 @@ class Job {
   }
 
   // From the first cause, whichever end was noticed first: a reason of its own comes before "a peer is
-  // gone"; of those who say the latter, rank 0 knows best, because it holds the store.
+  // gone"; of those who say the latter, the first knows best: rank 0 holds the store.
   [[nodiscard]] static int distance(const Rank& rank) {
     if (rank.exit_code() != static_cast<int>(ExitCode::kRequeue)) return 0;
-    return rank.rank == 0 ? 1 : 2;
+    return rank.first ? 1 : 2;
   }
 
   // Nothing, then SIGTERM, then SIGKILL, each when its time has come.
   void escalate() {
-    if (cause_ == nullptr || num_running() == 0) return;
     const Clock::time_point now = Clock::now();
-    const bool settled = cause_->exit_code() != static_cast<int>(ExitCode::kRequeue) ||
-                         now >= cause_->ended + options_.settle;
-    if (!told_ && settled) {
-      for (const Rank& rank : ranks_) {
-        if (rank.running) stopped_.push_back(format("rank {}{}", rank.rank, state_of(rank)));
-      }
-      send_to_all(SIGTERM);
-      send_to_all(SIGCONT);  // a stopped process receives SIGTERM only once it runs
-      told_ = now;
-    } else if (told_ && !killed_ && now >= *told_ + options_.grace) {
+    if (kill_at_ && now >= *kill_at_) {
       send_to_all(SIGKILL);
+      kill_at_.reset();
       killed_ = true;
     }
+    if (cause_ == nullptr || num_running() == 0 || told_) return;
+    const bool settled = cause_->exit_code() != static_cast<int>(ExitCode::kRequeue) ||
+                         now >= cause_->ended + options_.settle;
+    if (!settled) return;
+    for (const Rank& rank : ranks_) {
+      if (rank.running) stopped_.push_back(rank.name + state_of(rank));
+    }
+    send_to_all(SIGTERM);
+    send_to_all(SIGCONT);  // a stopped process receives SIGTERM only once it runs
+    told_ = true;
+    const Duration grace =
+        asked_to_stop_ ? options_.grace : options_.grace_after_failure.value_or(options_.grace);
+    if (!kill_at_ && !killed_) kill_at_ = now + grace;
   }
 
   [[nodiscard]] Duration time_to_next_step() const {
-    if (cause_ == nullptr || killed_) return std::chrono::hours(1);
-    const Clock::time_point next =
-        told_ ? *told_ + options_.grace : cause_->ended + options_.settle;
+    Clock::time_point next = Clock::now() + std::chrono::hours(1);
+    if (kill_at_) next = *kill_at_;
+    if (cause_ != nullptr && !told_) next = std::min(next, cause_->ended + options_.settle);
     return std::chrono::ceil<Duration>(next - Clock::now());
   }
 
@@ -216,7 +262,7 @@ class Job {
     const std::string asked = asked_by_ ? format("passed {} on; ", signal_name(*asked_by_)) : "";
     const std::string place = steps.last ? format(" in step {}", *steps.last + 1) : "";
     return {.exit_code = cause_->exit_code(),
-            .cause = format("{}rank {} (pid {}) {}{} after {:.1f} s{}{}", asked, cause_->rank,
+            .cause = format("{}{} (pid {}) {}{} after {:.1f} s{}{}", asked, cause_->name,
                             cause_->child.pid, how, place, lived, words.empty() ? "" : ": " + words,
                             others_in_words()),
             .asked_to_stop = asked_to_stop_,
@@ -230,7 +276,9 @@ class Job {
   std::vector<Rank> ranks_;
   const Rank* cause_ = nullptr;
   std::vector<std::string> stopped_;  // ranks that were running when they were told to end
-  std::optional<Clock::time_point> told_;
+  int orders_ = options_.orders;
+  std::optional<Clock::time_point> kill_at_;
+  bool told_ = false;  // to end, because a rank has failed
   bool killed_ = false;
   bool interrupted_ = false;
   bool asked_to_stop_ = false;
@@ -238,6 +286,23 @@ class Job {
 };
 
 }  // namespace
+
+void hold_signals() {
+  const sigset_t set = forwarded_signals();
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+}
+
+std::optional<int> stop_signal_within(Duration patience) {
+  const sigset_t set = forwarded_signals();
+  const Clock::time_point deadline = Clock::now() + patience;
+  for (;;) {
+    const auto left = std::max<int64_t>((deadline - Clock::now()) / std::chrono::nanoseconds(1), 0);
+    const timespec time{.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
+    const int number = ::sigtimedwait(&set, nullptr, &time);
+    if (number > 0 && asks_to_stop(number)) return number;
+    if (number < 0 && errno != EINTR) return std::nullopt;
+  }
+}
 
 JobResult supervise(const std::vector<Program>& programs, const SuperviseOptions& options) {
   Job job(options);

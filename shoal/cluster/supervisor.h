@@ -3,14 +3,17 @@
 //
 //   const JobResult result = supervise(programs, {});
 //   result.exit_code       // 137
-//   result.cause           // "rank 3 (pid 4711) was killed by SIGKILL in step 41 after 12.3 s"
+//   result.cause           // "rank 3 on n2 (pid 4711) was killed by SIGKILL in step 41 after 12.3 s"
 //
 // When a rank fails the others get SIGTERM and, after a grace period, SIGKILL. A rank that ends
 // because a peer is gone (exit code 75) is not the first cause while any other rank has a reason of
 // its own. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are forwarded to every rank; a second
-// SIGINT kills.
+// SIGINT kills. A program whose standard input is ours (Program::input) is a launcher on another
+// host: it gets a signal as a byte with its number, and takes the end of its input for a SIGTERM from
+// a launcher that is gone.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,10 +22,12 @@
 namespace shoal::cluster {
 
 struct SuperviseOptions {
-  int first_rank = 0;                         // rank of programs[0]; the rest follow
   Duration grace = std::chrono::seconds(30);  // between SIGTERM and SIGKILL
+  // The same when nobody asked for an end but a rank failed; absent: grace.
+  std::optional<Duration> grace_after_failure = std::nullopt;
   // How long to wait, after a first exit with 75, for the true cause to show.
   Duration settle = std::chrono::milliseconds(500);
+  int orders = -1;  // a descriptor: signals from a launcher on another host, as bytes
 };
 
 struct JobResult {
@@ -31,6 +36,13 @@ struct JobResult {
   bool asked_to_stop = false;  // by a signal
   StepsTold steps;             // by the rank that was the cause, or by the first one
 };
+
+// From now on signals that supervise() forwards end nothing: those that come between two calls wait for
+// the next, or for stop_signal_within(). For a process that does nothing else any more.
+void hold_signals();
+
+// Waits, and returns the signal that asks this process to stop, if one comes meanwhile.
+std::optional<int> stop_signal_within(Duration patience);
 
 JobResult supervise(const std::vector<Program>& programs, const SuperviseOptions& options);
 

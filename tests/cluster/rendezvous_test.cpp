@@ -1,5 +1,6 @@
 #include "shoal/cluster/rendezvous.h"
 
+#include <optional>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -80,6 +81,28 @@ TEST_F(RendezvousTest, TwoJobsWithOneNameAreNoticed) {
   zero.join();
   first.join();
   second.join();
+}
+
+// Rank 1 was killed and is back before rank 0 has noticed: it must not join what it left.
+TEST_F(RendezvousTest, ARankThatWasStartedAgainWaitsForTheNextStore) {
+  Membership again = member(1, 2);
+  again.restarts = 1;
+  std::string first;
+  std::thread predecessor([&] { meet(member(1, 2), environment_, {.patience = 20s}); });
+  std::optional<Rendezvous> old(meet(member(0, 2), environment_, {.patience = 20s}));
+  predecessor.join();
+  old->store()->set("generation", "old");
+  std::thread successor([&] {
+    Rendezvous meeting = meet(again, environment_, {.patience = 20s});
+    first = meeting.store()->get("generation", 20s);
+  });
+  old->store()->wait({"rendezvous/arrivals/1"}, 20s);
+  while (old->store()->add("rendezvous/arrivals/1", 0) < 2) std::this_thread::yield();
+  old.reset();
+  Rendezvous next = meet(member(0, 2), environment_, {.patience = 20s});
+  next.store()->set("generation", "next");
+  successor.join();
+  EXPECT_EQ(first, "next");
 }
 
 TEST(StorePlace, FollowsFromTheJobAlone) {

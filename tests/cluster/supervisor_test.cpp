@@ -1,14 +1,17 @@
 #include "shoal/cluster/supervisor.h"
 
+#include <array>
 #include <csignal>
 #include <fstream>
 #include <thread>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "shoal/cluster/cpu_shares.h"
 #include "shoal/core/error.h"
 
 #include "tests/support/error_text.h"
@@ -97,10 +100,11 @@ TEST(Supervisor, TellsWhenARankWasKilledForMemory) {
 }
 
 TEST(Supervisor, NamesTheSignal) {
-  const JobResult result =
-      supervise({shell("kill -KILL $$"), shell("sleep 60")}, {.first_rank = 8});
+  Program killed = shell("kill -KILL $$");
+  killed.name = "rank 8 on n2";
+  const JobResult result = supervise({killed, shell("sleep 60")}, {});
   EXPECT_EQ(result.exit_code, 128 + SIGKILL);
-  EXPECT_THAT(result.cause, HasSubstr("rank 8 (pid "));
+  EXPECT_THAT(result.cause, HasSubstr("rank 8 on n2 (pid "));
   EXPECT_THAT(result.cause, HasSubstr("was killed by SIGKILL"));
 }
 
@@ -117,6 +121,64 @@ TEST(Supervisor, KillsWhatDoesNotStop) {
   const JobResult result = supervise(
       {shell("exit 9"), shell("trap '' TERM; while :; do sleep 1; done")}, {.grace = 200ms});
   EXPECT_EQ(result.exit_code, 9);
+  EXPECT_LT(Clock::now() - began, 10s);
+}
+
+constexpr const char* kDeaf = "trap '' TERM; while :; do sleep 0.05; done";
+
+TEST(Supervisor, AFailureNeedsLessGraceThanAnEnd) {
+  const Clock::time_point began = Clock::now();
+  EXPECT_EQ(supervise({shell("exit 9"), shell(kDeaf)}, {.grace = 60s, .grace_after_failure = 200ms})
+                .exit_code,
+            9);
+  EXPECT_LT(Clock::now() - began, 10s);
+}
+
+TEST(Supervisor, BindsToCpus) {
+  const TempDir dir;
+  Program program = shell("grep Cpus_allowed_list /proc/self/status");
+  program.output = (dir / "out").string();
+  program.cpus = {allowed_cpus().back().number};
+  EXPECT_EQ(supervise({program}, {}).exit_code, 0);
+  EXPECT_EQ(read_file(dir / "out", 1000), format("Cpus_allowed_list:\t{}\n", program.cpus[0]));
+}
+
+// Its standard input is a message, then signals as bytes, then the end.
+TEST(Supervisor, SpeaksToALauncherElsewhere) {
+  const TempDir dir;
+  const std::string ready = (dir / "ready").string();
+  Program far =
+      shell(format("head -c 5 >{0}.new; mv {0}.new {0}; exit $(head -c 1 | od -An -tu1)", ready));
+  far.input = "hello";
+  std::thread sender = signal_us_once_there(SIGUSR2, ready);
+  EXPECT_EQ(supervise({far}, {}).exit_code, SIGUSR2);
+  sender.join();
+  EXPECT_EQ(read_file(ready, 10), "hello");
+}
+
+struct Orders {
+  Orders() { EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0); }
+  std::array<int, 2> ends{};
+};
+
+TEST(Supervisor, TakesOrdersFromALauncherElsewhere) {
+  const Orders orders;
+  const std::string sent = {'\0', SIGUSR1};
+  EXPECT_EQ(::write(orders.ends[1], sent.data(), sent.size()), 2);
+  const JobResult result =
+      supervise({shell("while :; do sleep 0.05; done")}, {.orders = orders.ends[0]});
+  EXPECT_EQ(result.exit_code, 128 + SIGUSR1);
+  EXPECT_FALSE(result.asked_to_stop);
+  ::close(orders.ends[1]);
+}
+
+TEST(Supervisor, EndsWhenTheLauncherElsewhereIsGone) {
+  const Orders orders;
+  ::close(orders.ends[1]);
+  const Clock::time_point began = Clock::now();
+  const JobResult result =
+      supervise({shell(kDeaf), shell("sleep 60")}, {.grace = 300ms, .orders = orders.ends[0]});
+  EXPECT_TRUE(result.asked_to_stop);
   EXPECT_LT(Clock::now() - began, 10s);
 }
 

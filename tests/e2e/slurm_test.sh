@@ -28,6 +28,40 @@ wait "$first" || { cat "$scratch/first" >&2; fail 'the first of two jobs'; }
 expect_proof "$scratch/out" 2
 expect_proof "$scratch/first" 2
 
+# In a job, `shoal launch` finds hosts and ranks by itself: one launcher on each node, which starts its ranks.
+launch_job() {  # SBATCH-OPTIONS... -- WORDS...: its output is in $scratch/batch.out
+  local options=()
+  while [ "$1" != -- ]; do options+=("$1"); shift; done
+  shift
+  printf '#!/bin/bash\nexec %q launch %s\n' "$shoal" "$*" >"$scratch/job.sh"
+  timeout 120 sbatch --wait --output="$scratch/batch.out" "${options[@]}" "$scratch/job.sh" >"$scratch/submitted" 2>&1
+}
+launch_job --nodes=3 --ntasks-per-node=2 -- -- doctor || { cat "$scratch/batch.out" >&2; fail 'shoal launch in a job'; }
+expect_proof "$scratch/batch.out" 6
+expect_text "$scratch/batch.out" '^srun --nodes=3 --ntasks=3 --ntasks-per-node=1 .*/shoal launch --ranks 2 -- doctor$'
+expect_text "$scratch/batch.out" '^  launcher +shoal launch'
+expect_text "$scratch/batch.out" '^  nodes +3$'
+
+# Nobody said how many ranks, and there are no GPUs to count.
+! launch_job --nodes=2 -- --dry-run -- doctor || fail 'ranks out of nothing'
+expect_text "$scratch/batch.out" 'how many ranks should each host have\?.*give --ranks N'
+
+# The first cause, with its host; the job ends with its exit code although other ranks only lost a peer.
+cat >"$scratch/fails.sh" <<'FAILS'
+#!/bin/bash
+[ "$SHOAL_RANK" != 3 ] || exit 9
+trap 'exit 75' TERM
+while [ ! -e "$1" ]; do sleep 0.05; done
+exit 75
+FAILS
+chmod +x "$scratch/fails.sh"
+expect_exit 9 timeout 120 srun --nodes=2 --ntasks-per-node=1 --overlap bash -c '"$0" launch --ranks 2 --grace 1 -- "$1" "$2.over"; code=$?; : >"$2.over"; exit $code' "$shoal" "$scratch/fails.sh" "$scratch/fails"
+expect_text "$scratch/err" 'launch: rank 3 on n2 \(pid [0-9]+\) ended with exit code 9 after'
+expect_text "$scratch/err" 'launch: rank [01] on n1 \(pid [0-9]+\) ended with exit code 75 after'
+# Several launchers on a node would each start all its ranks.
+expect_exit 2 timeout 120 srun --nodes=1 --ntasks=2 "$shoal" launch --ranks 2 -- doctor
+expect_text "$scratch/err" 'slurm has started 2 launchers on this host'
+
 # A batch script that starts shoal without srun is one process, whatever SLURM_NTASKS says.
 cat >"$scratch/job.sh" <<JOB
 #!/bin/bash

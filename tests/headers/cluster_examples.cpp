@@ -6,15 +6,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "shoal/cluster/allocation.h"
+#include "shoal/cluster/cpu_shares.h"
 #include "shoal/cluster/environment.h"
 #include "shoal/cluster/hostlist.h"
 #include "shoal/cluster/launch.h"
+#include "shoal/cluster/launch_line.h"
 #include "shoal/cluster/membership.h"
 #include "shoal/cluster/page_server.h"
 #include "shoal/cluster/rendezvous.h"
 #include "shoal/cluster/restarts.h"
 #include "shoal/cluster/run_owner.h"
 #include "shoal/cluster/secret.h"
+#include "shoal/cluster/staging.h"
 #include "shoal/cluster/step_page.h"
 #include "shoal/cluster/store_client.h"
 #include "shoal/cluster/store_line.h"
@@ -31,6 +35,29 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
+
+// shoal/cluster/allocation.h
+void allocation(const Environment& environment, const Membership& me) {
+  const std::optional<Allocation> given = allocation_of(environment, me);
+  given->hosts;
+  read_hostfile("hosts.txt").ranks;
+}
+
+// shoal/cluster/cpu_shares.h
+void shares() { cpu_shares(allowed_cpus(), 4); }
+
+// shoal/cluster/launch_line.h
+void launch_line(const Environment& environment) {
+  srun_line(environment, 2, {"shoal", "launch", "--ranks", "4", "--", "doctor"});
+  shell_text({"echo", "two words"});
+}
+
+// shoal/cluster/staging.h
+void staging(const Environment& environment) {
+  const Staging staging = staging_of("/opt/shoal/bin/shoal", "/local");
+  staging.directory;
+  staging.under_slurm(environment, 1000);
+}
 
 // shoal/cluster/hostlist.h
 TEST(HeaderExamples, Hostlist) {

@@ -1,0 +1,124 @@
+#include "shoal/cluster/staging.h"
+
+#include <algorithm>
+
+#include "shoal/cluster/launch_line.h"
+#include "shoal/core/digest.h"
+#include "shoal/core/error.h"
+#include "shoal/core/files.h"
+
+namespace shoal::cluster {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kChunkBytes = 4 << 20;
+constexpr const char* kParts[] = {"bin/shoal", "libexec/shoal", "lib/shoal", "share/shoal"};
+
+std::vector<fs::path> files_below(const fs::path& prefix) {
+  std::vector<fs::path> files;
+  for (const char* part : kParts) {
+    const fs::path path = prefix / part;
+    if (fs::is_regular_file(path)) files.push_back(path);
+    if (!fs::is_directory(path)) continue;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path)) {
+      if (entry.is_symlink() || entry.is_regular_file()) files.push_back(entry.path());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::string digest_of(const fs::path& prefix) {
+  Sha256 digest;
+  const auto add = [&](const std::string& text) {
+    digest.add_number(text.size());
+    digest.add(text);
+  };
+  for (const fs::path& file : files_below(prefix)) {
+    add(file.lexically_relative(prefix).string());
+    if (fs::is_symlink(file)) {
+      add(fs::read_symlink(file).string());
+      continue;
+    }
+    digest.add_number(fs::file_size(file));
+    digest.add_number(
+        static_cast<uint64_t>(fs::status(file).permissions() & fs::perms::owner_exec));
+    ChunkReader reader(file);
+    for (std::string chunk = reader.next(kChunkBytes); !chunk.empty();
+         chunk = reader.next(kChunkBytes))
+      digest.add(chunk);
+  }
+  return digest.hex().substr(0, 32);
+}
+
+// Writes the tree to standard output.
+std::string pack(const Staging& staging) {
+  Words words = {"tar", "-C", staging.prefix.string(), "--mode=u=rwX,g=rX,o=", "-cf", "-"};
+  for (const char* part : kParts) {
+    if (fs::exists(staging.prefix / part)) words.emplace_back(part);
+  }
+  return shell_text(words);
+}
+
+std::string is_ours(const std::string& directory) {
+  return format("[ -d {0} ] && [ ! -L {0} ] && [ -O {0} ]", directory);
+}
+
+// Succeeds where the copy is there, and makes its parent directory.
+std::string look(const Staging& staging) {
+  return format("umask 027; mkdir -p {} && {}",
+                shell_text({staging.directory.parent_path().string()}),
+                is_ours(shell_text({staging.directory.string()})));
+}
+
+// Reads the tree from standard input.
+std::string unpack(const Staging& staging) {
+  return format(
+      "{0} || {{ new=$(mktemp -d {1}.XXXXXX) && chmod 0750 \"$new\" && tar -C \"$new\" -xpf - && "
+      "mv -T \"$new\" {1} 2>/dev/null || rm -rf \"$new\"; }}; {2} || "
+      "{{ echo cannot make {1} on \"$(hostname)\" >&2; exit 2; }}",
+      look(staging), shell_text({staging.directory.string()}),
+      is_ours(shell_text({staging.directory.string()})));
+}
+
+}  // namespace
+
+std::string Staging::here() const {
+  return format("{} | {}", pack(*this), shell_text({"/bin/sh", "-c", unpack(*this)}));
+}
+
+std::string Staging::under_slurm(const Environment& environment, int hosts) const {
+  const auto on_each = [&](const std::string& script) {
+    return shell_text(srun_line(environment, hosts, {"/bin/sh", "-c", script}));
+  };
+  const std::string archive =
+      shell_text({format("{}.{}.tar", directory.string(), environment.get_or("SLURM_JOB_ID", ""))});
+  return format(
+      "{0} 2>/dev/null && exit 0; set -e; file=$(mktemp); trap 'rm -f \"$file\"' EXIT; "
+      "{1} >\"$file\"; sbcast --force \"$file\" {2}; {3}",
+      on_each(look(*this)), pack(*this), archive,
+      on_each(format("({0}) <{1}; code=$?; rm -f {1}; exit $code", unpack(*this), archive)));
+}
+
+std::string Staging::over_ssh(const Environment& environment, const std::string& host) const {
+  return format("{} | {}", pack(*this),
+                shell_text(ssh_line(environment, host, "/", {"/bin/sh", "-c", unpack(*this)})));
+}
+
+Staging staging_of(const fs::path& program, const fs::path& parent) {
+  const fs::path prefix = program.parent_path().parent_path();
+  if (program != prefix / "bin/shoal" || !fs::is_directory(prefix / "lib/shoal"))
+    throw UsageError(format(
+        "--stage copies an installed tree with bin/shoal and lib/shoal, but {} does not stand "
+        "in one: use `cmake --install` or the package",
+        program.string()));
+  if (!parent.is_absolute())
+    throw UsageError(
+        format("--stage is '{}', but must be an absolute path, of a disk that every "
+               "host has for itself",
+               parent.string()));
+  return {prefix, parent / ("shoal-" + digest_of(prefix))};
+}
+
+}  // namespace shoal::cluster
