@@ -80,8 +80,8 @@ for part in 1 2 3; do
   wait_until 'started again' starts_again
 done
 completes disturbed
-[ "$(grep -c 'is saved' reference_gpt-"$job".log)" = 3 ] || { cat reference_gpt-"$job".log >&2; fail 'it was not stopped three times'; }
-expect_text reference_gpt-"$job".log '^srun --nodes=2 --ntasks=2 --ntasks-per-node=1 .* launch --ranks 2 --max-restarts 100 -- train '
+[ "$(grep -c 'stopped by signal' reference_gpt-"$job".log)" = 3 ] || { cat reference_gpt-"$job".log >&2; fail 'it was not stopped three times'; }
+expect_text reference_gpt-"$job".log 'srun --nodes=2 --ntasks=2 --ntasks-per-node=1 .* launch --ranks 2 --max-restarts 100 -- train '
 
 # One curve, each step once, and the same bits as undisturbed.
 curve() { jq -c '[.step, .loss, .grad_norm, .lr, .tokens]' "runs/$1/metrics.jsonl"; }
