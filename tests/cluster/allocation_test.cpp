@@ -23,7 +23,7 @@ std::optional<Allocation> allocation_in(const Variables& variables) {
   return allocation_of(environment, detect_membership(environment));
 }
 
-// Of a batch script, as Slurm 22.05 sets them.
+// The variables of a batch script, as Slurm 22.05 sets them.
 Variables batch_script() {
   return {{"SLURM_JOB_ID", "7"},       {"SLURM_JOB_NODELIST", "n[1-3]"},
           {"SLURM_NTASKS", "6"},       {"SLURM_PROCID", "0"},

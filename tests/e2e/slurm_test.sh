@@ -42,6 +42,16 @@ expect_text "$scratch/batch.out" '^srun --nodes=3 --ntasks=3 --ntasks-per-node=1
 expect_text "$scratch/batch.out" '^  launcher +shoal launch'
 expect_text "$scratch/batch.out" '^  nodes +3$'
 
+# The program on each node's own disk: copied once, and run from there. The nodes of this test bed share a disk.
+mkdir -p "$scratch/prefix/bin" "$scratch/prefix/lib/shoal"
+cp "$shoal" "$scratch/prefix/bin/"
+for start in first second; do
+  printf '#!/bin/bash\nexec %q launch --stage %q -- /bin/sh -c "readlink /proc/\\$PPID/exe"\n' "$scratch/prefix/bin/shoal" "$scratch/disk" >"$scratch/job.sh"
+  timeout 120 sbatch --wait --nodes=2 --ntasks-per-node=2 --output="$scratch/$start.out" "$scratch/job.sh" >/dev/null || { cat "$scratch/$start.out" >&2; fail "the $start start from a copy"; }
+  [ "$(grep -Ec "^$scratch/disk/shoal-[0-9a-f]{32}/bin/shoal\$" "$scratch/$start.out")" = 4 ] || { cat "$scratch/$start.out" >&2; fail 'not from the copy'; }
+  [ "$(ls "$scratch/disk")" = "$(ls -d "$scratch"/disk/shoal-* | xargs -n1 basename)" ] || { ls "$scratch/disk" >&2; fail 'something else is left beside the copy'; }
+done
+
 # Nobody said how many ranks, and there are no GPUs to count.
 ! launch_job --nodes=2 -- --dry-run -- doctor || fail 'ranks out of nothing'
 expect_text "$scratch/batch.out" 'how many ranks should each host have\?.*give --ranks N'
