@@ -1,5 +1,6 @@
 #include "shoal/metrics/step_trace.h"
 
+#include <algorithm>
 #include <array>
 
 #include "shoal/core/format.h"
@@ -40,11 +41,10 @@ std::string arguments_of(const TraceSlice& slice) {
   return arguments;
 }
 
-// An arrow is bound to the slice that its ends lie in: a send's begins where that does, and a receive's ends just before
-// it is complete.
+// An arrow is bound to the slice that its ends lie in. A receive is started long before anything is sent, so that only
+// its last nanosecond is surely behind the beginning of the send; viewers drop an arrow that goes back in time.
 void draw_arrow(std::string& events, int rank, const TraceSlice& slice) {
-  const int64_t at =
-      slice.receives ? slice.begin + (slice.end - slice.begin) * 9 / 10 : slice.begin;
+  const int64_t at = slice.receives ? std::max(slice.begin, slice.end - 1) : slice.begin;
   events += format(
       ",\n{{\"ph\":\"{}\",{}\"pid\":{},\"tid\":{},\"cat\":\"transfer\",\"name\":\"transfer\","
       "\"id\":{},\"ts\":{}}}",

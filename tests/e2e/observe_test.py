@@ -136,8 +136,8 @@ class Traces(Observed):
         for name, sent in ends["s"].items():
             at = ends["f"][name]
             self.assertEqual(abs(sent["pid"] - at["pid"]), 2)  # the other stage of the same pipeline
-            (receive,) = [each for each in receives if each["pid"] == at["pid"] and abs(each["ts"] + 0.9 * each["dur"] - at["ts"]) < 5e-3]
-            self.assertGreaterEqual(receive["ts"] + receive["dur"], sent["ts"] - 2 * error)
+            self.assertEqual(1, len([each for each in receives if each["pid"] == at["pid"] and abs(each["ts"] + each["dur"] - at["ts"]) < 5e-3]))
+            self.assertGreaterEqual(at["ts"], sent["ts"] - 2 * error)  # else viewers drop it
 
     def test_tracing_changes_no_figure(self):
         shoal("launch", "--ranks", RANKS, "--", "train", "config.yaml", "--set", "run.name=plain", "--set", "train.trace_steps=[]", cwd=self.scratch)
