@@ -10,8 +10,8 @@
 // minutes), rank 0 says so in the store, and all ranks end: a host without power is noticed long
 // before the deadline of the call that waits for it. A beat says what the rank is doing, which is
 // what a peer that waits for it in vain reports. When the thread that takes steps makes no progress
-// for the deadline, though nobody keeps it waiting, the watcher logs where all threads of the rank
-// are, and ends it.
+// for most of the deadline, though nobody keeps it waiting, the watcher logs where all threads of the
+// rank are, and ends it: before the calls of its peers run out, so that the cause is said first.
 //
 // A watcher that was itself away, because the whole job was suspended, begins to count anew.
 #pragma once
@@ -54,6 +54,9 @@ constexpr Duration silence_of(Duration deadline) {
   constexpr Duration kLeast = std::chrono::seconds(5);
   return std::max(std::min(deadline, kLeast), deadline / 20);
 }
+
+// The time without progress after which a thread is stuck.
+constexpr Duration patience_of(Duration deadline) { return deadline * 9 / 10; }
 
 class Watcher {
  public:

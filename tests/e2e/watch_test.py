@@ -40,10 +40,9 @@ def hangs(scratch, words):
         began = time.monotonic()
         said = end_of(process, 71)
         took = time.monotonic() - began
-        assert re.search(rf"rank {stuck} on \S+ has made no progress for 3s\S* in step \d+, \S+.* \(line \d+ of the program\)", said), said
+        assert re.search(rf"rank {stuck} on \S+ has made no progress for 3s in step \d+, \S+.* \(line \d+ of the program\)", said), said
         # Kernels in assembly cannot be unwound: there the stack ends.
         assert re.search(rf"thread step runs:\n.*\[{stuck}\]   .*libtorch_cpu", said), said
-        assert re.search(rf"rank 0: \S+ in .*; rank {stuck} did not arrive; rank {stuck} is on \S+, in step \d+, ", said) or name == "pp", said
         assert re.search(rf"launch: rank {stuck} \(pid {pid}\) ended with exit code 71 in step \d+", said), said
         print(f"{name}: an endless loop in rank {stuck} was found with its stack; all over after {took:.1f} s with a deadline of 3 s", flush=True)
 
