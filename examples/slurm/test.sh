@@ -3,7 +3,7 @@
 # times that their time is up. The job is queued again each time and goes on: both runs have the same losses and weights, to the bit.
 #
 #   test.sh                 signals sent by scancel
-#   test.sh --time-limit    signals sent by Slurm because the job's minute is nearly over; five minutes
+#   test.sh --time-limit    signals sent by Slurm because the job's minute is nearly over; ten minutes
 # shellcheck source=tests/e2e/expect.sh
 . "${SHOAL_SOURCE_DIR:?set by ctest}/tests/e2e/expect.sh"
 [ "$(id -u)" = 0 ] || skip 'the Slurm test bed needs root'
@@ -20,7 +20,7 @@ steps=120
 patience=60
 if [ "${1:-}" = --time-limit ]; then
   limited=true
-  steps=6000
+  steps=3000
   patience=300
 fi
 
@@ -85,10 +85,10 @@ expect_text reference_gpt-"$job".log 'srun --nodes=2 --ntasks=2 --ntasks-per-nod
 
 # One curve, each step once, and the same bits as undisturbed.
 curve() { jq -c '[.step, .loss, .grad_norm, .lr, .tokens]' "runs/$1/metrics.jsonl"; }
-curve undisturbed >undisturbed
-curve disturbed >disturbed
-[ "$(wc -l <disturbed)" = $steps ] || fail 'steps are there twice, or not at all'
-cmp undisturbed disturbed || fail 'the losses differ from an undisturbed run'
+curve undisturbed >undisturbed.curve
+curve disturbed >disturbed.curve
+[ "$(wc -l <disturbed.curve)" = $steps ] || fail 'steps are there twice, or not at all'
+cmp undisturbed.curve disturbed.curve || fail 'the losses differ from an undisturbed run'
 "$shoal" checkpoint diff runs/undisturbed runs/disturbed >differences || true
 expect_text differences 'tensors that differ 0;'
 echo "three requeues, $steps steps, same bits"
