@@ -141,7 +141,8 @@ void Watcher::look_at_self() {
     const Duration stuck = std::chrono::round<Duration>(now - seen.since);
     // Of a thread that says nothing it is not known whether it waits for others.
     const bool works = !line.what.empty() && line.pace == Pace::kOwn;
-    if (is_step(line) && works && stuck >= patience_of(options_.deadline)) report_stuck(lines, stuck);
+    if (is_step(line) && works && stuck >= patience_of(options_.deadline))
+      report_stuck(lines, stuck);
   }
 }
 

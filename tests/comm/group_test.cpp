@@ -330,7 +330,8 @@ TEST(Fault, ACallThatCannotStartIsNoPeersFault) {
   run_ranks(2, [](const cluster::Membership& me, const cluster::Environment& environment) {
     const auto world = join_gloo(me, environment);
     Group group = world->group("all", everyone(*world));
-    world->control().barrier("connected");  // or the faster rank would leave while the other connects
+    world->control().barrier(
+        "connected");  // or the faster rank would leave while the other connects
     const at::Tensor complex = at::ones({5}, at::kComplexFloat);
     EXPECT_THAT(error_text<BugError>(
                     [&] { group.all_reduce(complex, Reduce::kSum, "complex numbers").wait(); }),
