@@ -139,7 +139,7 @@ void Watcher::look_at_self() {
     Seen& seen = own_[line.tid];
     if (seen.changes != line.changes) seen = {.changes = line.changes, .since = now};
     const Duration stuck = std::chrono::round<Duration>(now - seen.since);
-    // Of a thread that says nothing it is not known whether it waits for others.
+    // It is not known of a thread that says nothing whether it waits for others.
     const bool works = !line.what.empty() && line.pace == Pace::kOwn;
     if (is_step(line) && works && stuck >= patience_of(options_.deadline))
       report_stuck(lines, stuck);

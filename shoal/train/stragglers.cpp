@@ -11,7 +11,7 @@
 namespace shoal::train {
 namespace {
 
-// Of two, the smaller: the other one may be the slow one.
+// Returns the smaller one of two: the other may be the slow one.
 double lower_median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
