@@ -98,6 +98,7 @@ Words program_of(const LaunchWords& words) {
 // Runs scripts that make copies, side by side. Throws UsageError when one fails.
 void make_copies(const std::vector<std::string>& scripts, const std::string& directory) {
   std::vector<cluster::Program> programs;
+  programs.reserve(scripts.size());
   for (const std::string& script : scripts)
     programs.push_back(
         {.arguments = {"/bin/sh", "-c", script}, .environment = {}, .name = "a copy"});
@@ -223,7 +224,7 @@ void print(const std::vector<cluster::Program>& programs) {
   for (const cluster::Program& program : programs) {
     Words line = {"env"};
     for (const auto& [name, value] : program.environment) {
-      if (name != "SHOAL_JOB_SECRET") line.push_back(name + "=" + value);
+      if (name != "SHOAL_JOB_SECRET") line.push_back(format("{}={}", name, value));
     }
     line.insert(line.end(), program.arguments.begin(), program.arguments.end());
     std::cout << cluster::shell_text(line) << "\n";

@@ -31,7 +31,8 @@ constexpr const char* kPassedOn[] = {"SHOAL_", "OMP_",  "GOMP_", "MKL_", "TORCH_
 // NAME=VALUE, each with a zero byte behind it; one more is the end.
 std::string variables_of(const std::map<std::string, std::string>& variables) {
   std::string text;
-  for (const auto& [name, value] : variables) text += name + "=" + value + '\0';
+  for (const auto& [name, value] : variables)
+    text.append(name).append("=").append(value).push_back('\0');
   return text + '\0';
 }
 

@@ -11,8 +11,9 @@ namespace shoal::cluster {
 namespace {
 
 std::string quoted(const std::string& word) {
-  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string_view("-_./:=,@+%").find(c) != std::string_view::npos;
+  const bool plain = !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+           std::string_view("-_./:=,@+%").find(c) != std::string_view::npos;
   });
   if (plain) return word;
   std::string text = "'";
