@@ -81,7 +81,7 @@ class Words(unittest.TestCase):
     def test_the_manual_page_reads_as_the_help_does(self):
         page = run("groff", "-man", "-Tascii", "-P-cbou", input=shoal("launch", "--man")).stdout
         self.assertIn("shoal launch --ranks 4 -- doctor", page)
-        self.assertRegex(page, r"--ranks N\s+ranks to start on this host")
+        self.assertRegex(page, r"--ranks N\s+ranks on each host")
 
     def test_completion_knows_commands_options_keys_and_values(self):
         self.assertEqual(complete("tra"), ["train"])
