@@ -1,5 +1,6 @@
 #include "shoal/core/stack.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -15,6 +16,7 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "shoal/core/format.h"
@@ -24,7 +26,6 @@ namespace shoal {
 namespace {
 
 constexpr size_t kMostFrames = 64;
-constexpr size_t kFramesOfSignal = 2;  // the handler, and the kernel's way into it
 
 // Debuggers and MPI libraries use the low ones.
 int signal_number() { return SIGRTMAX - 5; }
@@ -35,6 +36,7 @@ struct Capture {
   std::atomic<bool> done{false};
   int count = 0;
   std::array<void*, kMostFrames> frames{};
+  void* interrupted = nullptr;  // the place in the thread's own code
 };
 
 Capture& capture() {
@@ -42,12 +44,23 @@ Capture& capture() {
   return only;
 }
 
-void walk_own_stack(int /*number*/) {
+void* place_in(const ucontext_t& context) {
+#if defined(__x86_64__)
+  return reinterpret_cast<void*>(context.uc_mcontext.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+  return reinterpret_cast<void*>(context.uc_mcontext.pc);
+#else
+  return nullptr;
+#endif
+}
+
+void walk_own_stack(int /*number*/, siginfo_t* /*info*/, void* context) {
   const int error = errno;
   Capture& into = capture();
   pid_t me = static_cast<pid_t>(::syscall(SYS_gettid));
   if (into.wanted.compare_exchange_strong(me, 0)) {
     into.count = ::backtrace(into.frames.data(), static_cast<int>(into.frames.size()));
+    into.interrupted = place_in(*static_cast<const ucontext_t*>(context));
     into.done = true;
   }
   errno = error;
@@ -103,8 +116,8 @@ std::string state_in_words(pid_t tid) {
 
 void listen_for_signal() {
   struct sigaction action {};
-  action.sa_handler = walk_own_stack;
-  action.sa_flags = SA_RESTART;  // what the thread waits in goes on afterwards
+  action.sa_sigaction = walk_own_stack;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;  // what the thread waits in goes on afterwards
   ::sigaction(signal_number(), &action, nullptr);
   std::array<void*, 1> first{};
   ::backtrace(first.data(), 1);  // loads its library now: a handler must not
@@ -125,8 +138,10 @@ ThreadStack stack_of(pid_t tid, Duration patience) {
   while (!from.done && Clock::now() < until) std::this_thread::sleep_for(Duration(1));
   from.wanted = 0;
   if (!from.done) return stack;
-  for (size_t i = kFramesOfSignal; i < static_cast<size_t>(from.count); ++i)
-    stack.frames.push_back(described(from.frames.at(i)));
+  const auto end = from.frames.begin() + from.count;
+  auto frame = std::find(from.frames.begin(), end, from.interrupted);
+  if (frame == end) frame = from.frames.begin();  // with the frames of the signal
+  for (; frame != end; ++frame) stack.frames.push_back(described(*frame));
   return stack;
 }
 
