@@ -2,7 +2,7 @@
 """Our ids against those of others: golden counts, llama.cpp's vectors, tiktoken and HF tokenizers.
 
 The corpora and vocabularies are not part of this tree: SHOAL_TEST_DATA names their directory (default: ../shared/data beside it).
-SHOAL_ORACLE_STRINGS is how many random strings are compared (default 6,000), SHOAL_ORACLE_TEXT a file or directory of more text.
+SHOAL_ORACLE_STRINGS is how many random strings are compared (default 2,000), SHOAL_ORACLE_TEXT a file or directory of more text.
 """
 import hashlib
 import json
@@ -160,7 +160,7 @@ def compare(name, texts, encode_ours, encode_theirs):
 
 def check_oracles(scratch):
     from tokenizers import Tokenizer
-    texts = list(random_strings(int(os.environ.get("SHOAL_ORACLE_STRINGS", "6000")), seed=4))
+    texts = list(random_strings(int(os.environ.get("SHOAL_ORACLE_STRINGS", "2000")), seed=4))
     gold = json.loads((DATA / "gold_token_counts.json").read_text())
     corpora = [corpus_file(name, scratch).read_bytes().decode() for name in gold]
     if extra := os.environ.get("SHOAL_ORACLE_TEXT"):
