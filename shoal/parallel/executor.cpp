@@ -73,13 +73,16 @@ void Executor::begin(std::vector<model::Pass> passes) {
 void Executor::run(std::span<const Operation> operations,
                    OperationListener* listener,
                    size_t first_line) {
+  // A launch waits for a device whose queue is full, which may wait for other ranks.
+  const Pace pace = materials_.device.is_cpu() ? Pace::kOwn : Pace::kOthers;
   for (size_t i = 0; i < operations.size(); ++i) {
     const Operation& operation = operations[i];
     const OperationRange range(plan_, operation);
     const Activity doing(Activity::is_seen()
                              ? format("{} (line {} of the program)",
                                       plan::describe(plan_, operation), first_line + i)
-                             : std::string());
+                             : std::string(),
+                         pace);
     if (listener != nullptr) listener->before(operation);
     step(operation);
     const bool more = i + 1 < operations.size() && operations[i + 1].kind == OpKind::kUpdate;
