@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "shoal/cluster/address.h"
+#include "shoal/core/console.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
 #include "shoal/core/log.h"
@@ -81,19 +82,15 @@ std::string written(const Facts& facts) {
   return text;
 }
 
-// Anybody may have written it: what is shown to people has nothing in it that a terminal would obey.
+// Anybody may have written it, and it is shown to people.
 Facts facts_in(const std::string& text) {
   Facts facts;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
     const std::string line = text.substr(at, end - at);
     const size_t colon = line.find(": ");
-    if (colon != std::string::npos) {
-      std::string value = line.substr(colon + 2, kLongestValue);
-      std::replace_if(
-          value.begin(), value.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-      facts[line.substr(0, colon)] = value;
-    }
+    if (colon != std::string::npos)
+      facts[line.substr(0, colon)] = printable(line.substr(colon + 2, kLongestValue));
     at = end + 1;
   }
   return facts;

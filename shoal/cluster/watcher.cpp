@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "shoal/cluster/address.h"
+#include "shoal/core/console.h"
 #include "shoal/core/log.h"
 #include "shoal/core/stack.h"
 
@@ -21,13 +22,9 @@ constexpr const char* kLostKey = "watch/lost";
 std::string beat_key(int rank) { return format("watch/beat/{}", rank); }
 std::string silent_key(int rank) { return format("watch/silent/{}", rank); }
 
-// A beat is its number, a blank, and what the rank is doing. Another rank wrote it: what is shown has
-// nothing in it that a terminal would obey.
+// A beat is its number, a blank, and what the rank is doing.
 std::string words_of(const std::string& beat) {
-  std::string words = beat.substr(std::min(beat.size(), beat.find(' ') + 1), kLongestBeat);
-  std::replace_if(
-      words.begin(), words.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
-  return words;
+  return printable(beat.substr(std::min(beat.size(), beat.find(' ') + 1), kLongestBeat));
 }
 
 // In whole seconds, from one on: nobody needs more.
@@ -110,7 +107,7 @@ void Watcher::look_at_others() {
   const Clock::time_point now = Clock::now();
   std::vector<std::string> lost;
   for (int rank = 1; rank < options_.world_size; ++rank) {
-    Seen& seen = others_[static_cast<size_t>(rank)];
+    SeenRank& seen = others_[static_cast<size_t>(rank)];
     const std::string& beat = beats[static_cast<size_t>(rank) - 1];
     if (std::exchange(seen.beat, beat) != beat) {
       seen.since = now;
@@ -136,7 +133,7 @@ void Watcher::look_at_self() {
   const std::vector<ActivityBoard::Line> lines = options_.board->snapshot();
   const Clock::time_point now = Clock::now();
   for (const ActivityBoard::Line& line : lines) {
-    Seen& seen = own_[line.tid];
+    SeenThread& seen = own_[line.tid];
     if (seen.changes != line.changes) seen = {.changes = line.changes, .since = now};
     const Duration stuck = std::chrono::round<Duration>(now - seen.since);
     // It is not known of a thread that says nothing whether it waits for others.
@@ -164,7 +161,7 @@ void Watcher::report_stuck(const std::vector<ActivityBoard::Line>& lines, Durati
 
 void Watcher::forget_times() {
   const Clock::time_point now = Clock::now();
-  for (Seen& seen : others_) seen.since = now;
+  for (SeenRank& seen : others_) seen.since = now;
   for (auto& [tid, seen] : own_) seen.since = now;
 }
 

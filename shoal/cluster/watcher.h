@@ -69,11 +69,14 @@ class Watcher {
   void tell_step(int64_t steps_done) { steps_done_ = steps_done; }
 
  private:
-  struct Seen {
-    std::string beat;  // or, of a thread, nothing
-    uint64_t changes = 0;
+  struct SeenRank {
+    std::string beat;
     Clock::time_point since;
     bool told = false;  // that it is silent
+  };
+  struct SeenThread {
+    uint64_t changes = 0;
+    Clock::time_point since;
   };
 
   void run();
@@ -91,8 +94,8 @@ class Watcher {
   const Duration period_;  // of beats
   std::atomic<int64_t> steps_done_{-1};
   uint64_t beats_ = 0;
-  std::vector<Seen> others_;   // by rank; only on rank 0
-  std::map<pid_t, Seen> own_;  // by thread
+  std::vector<SeenRank> others_;     // by rank; only on rank 0
+  std::map<pid_t, SeenThread> own_;  // by thread
   bool reported_ = false;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -63,6 +63,12 @@ std::string painted(std::string_view text, Colour colour, const Console& console
   return format("\x1b[{}m{}\x1b[0m", code_of(colour), text);
 }
 
+std::string printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text;
+}
+
 std::string progress_bar(double share, size_t width) {
   const double part = std::isfinite(share) ? std::clamp(share, 0.0, 1.0) : 0.0;
   const auto full = static_cast<size_t>(part * static_cast<double>(width));

@@ -30,6 +30,10 @@ enum class Colour { kRed, kGreen, kYellow, kCyan, kDim };
 // Returns the text in a colour where the console has colours, else as it is.
 std::string painted(std::string_view text, Colour colour, const Console& console);
 
+// Returns text of others with nothing in it that a terminal would obey: what is not printable ASCII
+// becomes a question mark.
+std::string printable(std::string text);
+
 // "[#######.............]"
 std::string progress_bar(double share, size_t width = 24);
 

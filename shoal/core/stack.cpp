@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <csignal>
 #include <cstdint>
@@ -46,9 +47,9 @@ Capture& capture() {
 
 void* place_in(const ucontext_t& context) {
 #if defined(__x86_64__)
-  return reinterpret_cast<void*>(context.uc_mcontext.gregs[REG_RIP]);
+  return std::bit_cast<void*>(context.uc_mcontext.gregs[REG_RIP]);
 #elif defined(__aarch64__)
-  return reinterpret_cast<void*>(context.uc_mcontext.pc);
+  return std::bit_cast<void*>(context.uc_mcontext.pc);
 #else
   return nullptr;
 #endif

@@ -7,21 +7,21 @@ namespace shoal::parallel {
 
 class ListenerPair final : public OperationListener {
  public:
-  // Both outlive the pair; the second may be nullptr.
-  ListenerPair(OperationListener& first, OperationListener* second)
+  // Both outlive the pair; each may be nullptr.
+  ListenerPair(OperationListener* first, OperationListener* second)
       : first_(first), second_(second) {}
 
   void before(const plan::Operation& operation) override {
-    first_.before(operation);
+    if (first_ != nullptr) first_->before(operation);
     if (second_ != nullptr) second_->before(operation);
   }
   void after(const plan::Operation& operation) override {
-    first_.after(operation);
+    if (first_ != nullptr) first_->after(operation);
     if (second_ != nullptr) second_->after(operation);
   }
 
  private:
-  OperationListener& first_;
+  OperationListener* const first_;
   OperationListener* const second_;
 };
 

@@ -38,8 +38,8 @@ std::string told(int rank, const std::string& host, const StepBits& first, const
 
 }  // namespace
 
-StepWitness::StepWitness(const parallel::ParallelModel& model, OperationListener* also)
-    : model_(model), also_(also), fingerprints_(model.device()) {}
+StepWitness::StepWitness(const parallel::ParallelModel& model)
+    : model_(model), fingerprints_(model.device()) {}
 
 void StepWitness::before(const plan::Operation& operation) {
   has_listened_ = true;
@@ -50,11 +50,6 @@ void StepWitness::before(const plan::Operation& operation) {
     names_.push_back("gradient of " + group.name());
     gradients_.push_back(fingerprints_.of(group.whole_gradient()));
   }
-  if (also_ != nullptr) also_->before(operation);
-}
-
-void StepWitness::after(const plan::Operation& operation) {
-  if (also_ != nullptr) also_->after(operation);
 }
 
 StepBits StepWitness::bits() const {

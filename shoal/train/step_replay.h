@@ -2,7 +2,7 @@
 // what comes out differently was an error of the hardware; what comes out the same is due to the
 // data or the weights.
 //
-//   StepWitness first(model, &times);
+//   StepWitness first(model);
 //   model.forward_backward(passes, {.lr = lr, .listener = &first});
 //   replayed_differently(model, world, passes, {.lr = lr}, first);     // {"rank 5 on n2 computes another loss of micro-batch 0"}
 //   model.update();
@@ -34,11 +34,11 @@ struct StepBits {
 // they are summed over ranks, and so whose they are.
 class StepWitness final : public parallel::OperationListener {
  public:
-  // `also`, which may be nullptr, is told of the same operations. Both outlive the witness.
-  explicit StepWitness(const parallel::ParallelModel& model, OperationListener* also = nullptr);
+  // The model outlives the witness.
+  explicit StepWitness(const parallel::ParallelModel& model);
 
   void before(const plan::Operation& operation) override;
-  void after(const plan::Operation& operation) override;
+  void after(const plan::Operation& /*operation*/) override {}
 
   [[nodiscard]] bool has_listened() const { return has_listened_; }
   // Returns the bits of the step that the model has computed; waits for the device.
@@ -46,7 +46,6 @@ class StepWitness final : public parallel::OperationListener {
 
  private:
   const parallel::ParallelModel& model_;
-  parallel::OperationListener* const also_;
   parallel::Fingerprints fingerprints_;
   bool has_listened_ = false;
   std::vector<std::string> names_;

@@ -7,7 +7,6 @@
 #include <ATen/ATen.h>
 
 #include "shoal/checkpoint/hugging_face.h"
-#include "shoal/cluster/address.h"
 #include "shoal/config/print.h"
 #include "shoal/core/activity.h"
 #include "shoal/core/error.h"
@@ -121,7 +120,7 @@ void Trainer::take_step() {
   StepTimeline* const timeline = tracer_->begin(progress_.step + 1);
   unread_.begin();
   StepFigures figures;
-  parallel::ListenerPair listeners(figures.times, timeline);
+  parallel::ListenerPair times_and_traces(&figures.times, timeline);
   const int data_ranks = ranks_.size(parallel::kDataAxes);
   std::vector<model::Pass> micro_batches = feed::micro_batches_of(
       feed_->next(),
@@ -135,8 +134,9 @@ void Trainer::take_step() {
   parallel::StepOptions options{.lr = figures.lr, .gradient_scale = scale};
   std::optional<StepWitness> witness;
   const int64_t every = config_.train.replay_every;
-  if (every > 0 && (progress_.step + 1) % every == 0) witness.emplace(*model_, &listeners);
-  options.listener = witness ? static_cast<parallel::OperationListener*>(&*witness) : &listeners;
+  if (every > 0 && (progress_.step + 1) % every == 0) witness.emplace(*model_);
+  parallel::ListenerPair listeners(witness ? &*witness : nullptr, &times_and_traces);
+  options.listener = &listeners;
   const at::Tensor loss = model_->forward_backward(micro_batches, options);
   if (witness) replay(micro_batches, options, *witness);
   const optim::Update update = model_->update(timeline);
@@ -255,8 +255,7 @@ bool Trainer::agree_after_step() {
 void Trainer::name_stragglers(const std::vector<Stragglers::Slow>& slow, metrics::Sinks& sinks) {
   if (slow.empty()) return;
   constexpr size_t kMostNamed = 4;
-  const std::vector<std::string> hosts =
-      world_.control().texts_to_first(cluster::host_name(), "hosts of slow ranks");
+  const std::vector<std::string> hosts = world_.hosts();
   if (!writes()) return;
   std::string text;
   for (size_t i = 0; i < std::min(slow.size(), kMostNamed); ++i) {

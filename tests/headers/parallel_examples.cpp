@@ -219,9 +219,8 @@ void stragglers(comm::World& world, const plan::Mesh& mesh) {
 void step_replay(parallel::ParallelModel& model,
                  comm::World& world,
                  const std::vector<model::Pass>& passes,
-                 double lr,
-                 parallel::StepTimes& times) {
-  StepWitness first(model, &times);
+                 double lr) {
+  StepWitness first(model);
   model.forward_backward(passes, {.lr = lr, .listener = &first});
   replayed_differently(model, world, passes, {.lr = lr}, first);
   model.update();

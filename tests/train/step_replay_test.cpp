@@ -10,6 +10,7 @@
 #include "shoal/core/format.h"
 #include "shoal/feed/micro_batches.h"
 #include "shoal/model/precision.h"
+#include "shoal/parallel/listener_pair.h"
 #include "shoal/plan/layout.h"
 #include "shoal/verify/made_up_batch.h"
 
@@ -98,9 +99,9 @@ std::vector<std::string> said_of(
     comm::World& world, const Sets& layout, OpKind kind, int rank, bool listens) {
   Trained trained(world, layout);
   PassingError error(trained.model, kind, world.rank() == rank);
-  StepWitness witness(trained.model, &error);
-  parallel::StepOptions options{.lr = 0.01};
-  options.listener = listens ? static_cast<parallel::OperationListener*>(&witness) : &error;
+  StepWitness witness(trained.model);
+  parallel::ListenerPair listeners(listens ? &witness : nullptr, &error);
+  const parallel::StepOptions options{.lr = 0.01, .listener = &listeners};
   trained.model.forward_backward(trained.passes, options);
   return replayed_differently(trained.model, world, trained.passes, {.lr = 0.01}, witness);
 }
