@@ -21,6 +21,22 @@ int launch_ranks(std::vector<cluster::Program> programs,
   cluster::SuperviseOptions watched = options;
   // Ranks that have lost a peer can save nothing more: the next start need not wait for them.
   if (restart_options.most > 0) watched.grace_after_failure = std::min(options.grace, kSoon);
+  const auto tell_program = [&](cluster::Program& program, const std::string& cause) {
+    program.environment[cluster::kRestartCountVariable] = std::to_string(restarts.count());
+    program.environment[cluster::kRestartCauseVariable] = cause;
+  };
+  if (restart_options.most > 0)
+    watched.replace = [&](const cluster::RankEnd& end, cluster::Program& program) {
+      const std::optional<cluster::Replacement> replacement = restarts.replacement(end);
+      if (!replacement) return replacement;
+      std::cerr << format("launch: {}; the others go on without it{}\n", end.cause,
+                          replacement->wait ? format(", and it is started again: restart {} of {}",
+                                                     restarts.count(), restart_options.most)
+                                            : std::string())
+                << std::flush;
+      tell_program(program, end.cause);
+      return replacement;
+    };
   for (;;) {
     const cluster::JobResult result = cluster::supervise(programs, watched);
     if (!result.cause.empty()) std::cerr << "launch: " << result.cause << std::endl;
@@ -29,10 +45,7 @@ int launch_ranks(std::vector<cluster::Program> programs,
     if (!verdict.wait) return verdict.exit_code;
     if (const auto number = cluster::stop_signal_within(*verdict.wait))
       return *number == SIGTERM ? static_cast<int>(ExitCode::kRequeue) : kSignalExitBase + *number;
-    for (cluster::Program& program : programs) {
-      program.environment[cluster::kRestartCountVariable] = std::to_string(restarts.count());
-      program.environment[cluster::kRestartCauseVariable] = result.cause;
-    }
+    for (cluster::Program& program : programs) tell_program(program, result.cause);
   }
 }
 

@@ -23,6 +23,7 @@
 #include "shoal/metrics/terminal.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/memory.h"
+#include "shoal/plan/replicas.h"
 #include "shoal/state/checkpoint_store.h"
 #include "shoal/train/trainer.h"
 
@@ -88,27 +89,49 @@ std::string cause_of_restart(const Job& job) {
   return cause.empty() ? "" : "; " + cause;
 }
 
+// What the rounds of a job have in common; most jobs have one.
+struct Run {
+  const Job& job;
+  const fs::path& directory;
+  comm::World& world;
+  train::Hooks hooks;
+  StopSignal& signal;
+  std::optional<config::ClusterConfig> cluster;
+  std::shared_ptr<MetricsPage> page;
+};
+
+// Returns why the metrics go on from here; empty when they do not.
+std::pair<std::string, std::string> turn_of(const Run& run, int64_t steps_done) {
+  const cluster::Round& round = run.world.round();
+  if (round.number > 0)
+    return {"round", format("goes on after step {} with {} of {} ranks", steps_done,
+                            round.seats.size(), run.job.me.world_size)};
+  if (run.job.me.restarts > 0)
+    return {"restart", format("restart {}: goes on after step {}{}", run.job.me.restarts,
+                              steps_done, cause_of_restart(run.job))};
+  return {};
+}
+
 // Returns the sinks of metrics: files and the terminal on rank 0, none on other ranks.
-metrics::Sinks sinks_of(const Job& job,
-                        const train::Trainer& trainer,
-                        const fs::path& directory,
-                        const std::optional<config::ClusterConfig>& cluster,
-                        const std::shared_ptr<MetricsPage>& page) {
-  if (!job.speaks()) return {};
-  describe_run(job, trainer.config(), directory);
-  keep_tokenizer(trainer.config().data.sources.front(), directory);
-  const bool anew = trainer.steps_done() == 0 && job.me.restarts == 0;
-  metrics::Sinks sinks = metrics::open_files(directory, anew ? 0 : trainer.steps_done() + 1);
-  sinks.add(std::make_unique<PlanFile>(directory / "plan.json", trainer.config(), job.me.world_size,
-                                       cluster));
+metrics::Sinks sinks_of(const Run& run, const train::Trainer& trainer) {
+  if (!run.job.speaks()) return {};
+  const config::RunConfig& config = trainer.config();
+  const int64_t steps = trainer.steps_done();
+  const auto [tag, why] = turn_of(run, steps);
+  if (run.world.round().number == 0) {
+    describe_run(run.job, config, run.directory);
+    keep_tokenizer(config.data.sources.front(), run.directory);
+  }
+  metrics::Sinks sinks =
+      metrics::open_files(run.directory, steps == 0 && tag.empty() ? 0 : steps + 1);
+  sinks.add(std::make_unique<PlanFile>(run.directory / "plan.json", config, run.world.size(),
+                                       run.cluster));
   sinks.add(std::make_unique<metrics::Terminal>(
-      STDOUT_FILENO, metrics::TerminalOptions{.total_steps = trainer.config().train.steps,
-                                              .print_every = trainer.config().train.log_every}));
-  if (page) sinks.add(std::make_unique<MetricsPageSink>(page));
-  if (job.me.restarts > 0)
-    sinks.text(trainer.steps_done(), "restart",
-               format("restart {}: goes on after step {}{}", job.me.restarts, trainer.steps_done(),
-                      cause_of_restart(job)));
+      STDOUT_FILENO, metrics::TerminalOptions{.total_steps = config.train.steps,
+                                              .print_every = config.train.log_every,
+                                              .legend = run.world.round().number == 0}));
+  if (run.page) sinks.add(std::make_unique<MetricsPageSink>(run.page));
+  if (!tag.empty()) sinks.text(steps, tag, why);
   return sinks;
 }
 
@@ -127,23 +150,87 @@ void require_memory(const config::RunConfig& config, const comm::World& world) {
       format_bytes(needed), format_bytes(there)));
 }
 
-int train_in(const fs::path& directory,
-             const Job& job,
-             comm::World& world,
-             const train::Hooks& hooks,
-             StopSignal& signal,
-             const std::optional<config::ClusterConfig>& cluster,
-             const std::shared_ptr<MetricsPage>& page) {
-  train::Trainer trainer(job.config, directory, world, hooks);
-  if (trainer.config().train.eval_only) return evaluate_only(trainer, job.speaks());
-  require_memory(trainer.config(), world);
-  metrics::Sinks sinks = sinks_of(job, trainer, directory, cluster, page);
-  world.watch();
-  if (trainer.run(sinks) == train::End::kDone) return 0;
-  const int stopped_by = signal.received().value_or(SIGTERM);  // another rank's may have been first
-  log::info("stopped by signal {} after step {}, which is saved in {}", stopped_by,
-            trainer.steps_done(), directory.string());
+// ---- rounds: replicas are lost and come back ----
+
+void require_replicas(const Job& job, const comm::World& world) {
+  if (!plan::has_replicas(job.config.parallel, job.me.world_size))
+    throw UsageError(
+        "comm.lost_rank is go_on, but this layout has one copy of the model, so that nothing can "
+        "go "
+        "on without a rank: set parallel.dp_replicate to 2 or more, or comm.lost_rank to restart");
+  if (!world.has_rounds())
+    throw UsageError(
+        format("comm.lost_rank is go_on, but groups of {} cannot be left after an error: use the "
+               "gloo backend, or set comm.lost_rank to restart",
+               world.backend()));
+}
+
+config::RunConfig config_of_round(const Job& job, const comm::World& world) {
+  config::RunConfig config = job.config;
+  if (world.round().number > 0)
+    config.parallel = plan::replicas_left(config.parallel, job.me.world_size, world.size());
+  return config;
+}
+
+// Whether another round would have more ranks than this one.
+bool others_are_back(const Job& job, comm::World& world) {
+  if (!world.has_rounds() || world.size() == job.me.world_size) return false;
+  cluster::RoundEnd end{.reports = {}, .waiting = world.waiting_seats()};
+  if (end.waiting.empty()) return false;
+  const cluster::Round& now = world.round();
+  for (const int seat : now.seats) end.reports.push_back({seat, now.step});
+  return plan::without_lost_replicas(job.config, job.me.world_size, now, end).seats.size() >
+         now.seats.size();
+}
+
+int exit_code_of(train::End end, const Run& run, int64_t steps_done) {
+  if (end == train::End::kDone) return 0;
+  // Another rank's may have been first.
+  const int stopped_by = run.signal.received().value_or(SIGTERM);
+  log::info("stopped by signal {} after step {}, which is saved in {}", stopped_by, steps_done,
+            run.directory.string());
   return stopped_by == SIGINT ? 128 + SIGINT : static_cast<int>(ExitCode::kRequeue);
+}
+
+// Trains in one round. Returns the exit code; nothing when the job may go on in another, for which
+// `carried` has the state of this rank then.
+std::optional<int> train_in_round(const Run& run, std::optional<train::Carried>& carried) {
+  std::unique_ptr<train::Trainer> trainer;
+  try {
+    trainer = std::make_unique<train::Trainer>(config_of_round(run.job, run.world), run.directory,
+                                               run.world, run.hooks, carried ? &*carried : nullptr);
+    carried.reset();
+    if (trainer->config().train.eval_only) return evaluate_only(*trainer, run.job.speaks());
+    require_memory(trainer->config(), run.world);
+    metrics::Sinks sinks = sinks_of(run, *trainer);
+    run.world.watch();
+    const train::End end = trainer->run(sinks);
+    if (end != train::End::kNextRound) return exit_code_of(end, run, trainer->steps_done());
+  } catch (const PeerLost& lost) {
+    if (!run.world.has_rounds()) throw;
+    log::warn("{}", lost.what());
+  }
+  run.world.break_off();
+  if (trainer) carried = trainer->carry();
+  return std::nullopt;
+}
+
+int train_in_rounds(const Run& run) {
+  std::optional<train::Carried> carried;
+  for (;;) {
+    if (const std::optional<int> code = train_in_round(run, carried)) {
+      run.world.leave();
+      return *code;
+    }
+    const bool goes_on = run.world.next_round(
+        carried ? std::optional(carried->progress.step) : std::nullopt,
+        [&](const cluster::Round& over, const cluster::RoundEnd& end) {
+          return plan::without_lost_replicas(run.job.config, run.job.me.world_size, over, end);
+        });
+    if (!goes_on) return 0;
+    log::info("goes on after step {} with {} of {} ranks", run.world.round().step, run.world.size(),
+              run.job.me.world_size);
+  }
 }
 
 }  // namespace
@@ -176,34 +263,43 @@ int run_train(const std::vector<std::string>& arguments) {
   const ActivityBoard::Seat seat(board, cluster::kStepThread);
   comm::WorldOptions options = world_options(job);
   options.board = &board;
+  options.rounds = job.config.comm.lost_rank == config::LostRank::kGoOn;
   const auto world = comm::World::join(job.me, job.environment, options);
-  world->control().barrier("the run's directory");
+  if (!world) return 0;  // the job has ended without this process, which was started again
+  if (options.rounds) require_replicas(job, *world);
+  // A process that is called into a later round finds the others beyond this.
+  const bool begins = world->round().number == 0;
+  if (begins) world->control().barrier("the run's directory");
   const std::shared_ptr<MetricsPage> page =
       job.speaks() ? open_metrics_page(job.config.train.prometheus_port, job.config.run.name,
                                        job.me.restarts)
                    : nullptr;
   // Launchers of several hosts count their own restarts.
-  const bool restarted = world->control().any(job.me.restarts > 0, "a restart");
+  const bool restarted = begins && world->control().any(job.me.restarts > 0, "a restart");
   cluster::StepReport report;
-  const int code = train_in(directory, job, *world,
-                            {.stop = [&] { return signal.received().has_value(); },
-                             .owns_run = [&] { return !owner || !owner->was_lost(); },
-                             .owns_run_now = [&] { return !owner || owner->owns(); },
-                             .sample = sampler_for(job.config),
-                             .saved =
-                                 [page](const checkpoint::SavedCheckpoint& saved) {
-                                   if (page) page->show(saved);
-                                 },
-                             .progress =
-                                 [&](int64_t steps) {
-                                   report.tell(steps);
-                                   world->tell_step(steps);
-                                 },
-                             .restarted = restarted,
-                             .process_began = began},
-                            signal, cluster, page);
-  world->leave();
-  return code;
+  if (options.rounds && !job.speaks()) report.tell_replaceable();
+  return train_in_rounds({.job = job,
+                          .directory = directory,
+                          .world = *world,
+                          .hooks = {.stop = [&] { return signal.received().has_value(); },
+                                    .owns_run = [&] { return !owner || !owner->was_lost(); },
+                                    .owns_run_now = [&] { return !owner || owner->owns(); },
+                                    .sample = sampler_for(job.config),
+                                    .saved =
+                                        [page](const checkpoint::SavedCheckpoint& saved) {
+                                          if (page) page->show(saved);
+                                        },
+                                    .progress =
+                                        [&](int64_t steps) {
+                                          report.tell(steps);
+                                          world->tell_step(steps);
+                                        },
+                                    .others_are_back = [&] { return others_are_back(job, *world); },
+                                    .restarted = restarted,
+                                    .process_began = began},
+                          .signal = signal,
+                          .cluster = cluster,
+                          .page = page});
 }
 
 }  // namespace shoal::app

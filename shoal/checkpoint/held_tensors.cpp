@@ -32,7 +32,6 @@ std::vector<NamedTensor> small_tensors(const TrainingState& state) {
 // Returns the sharded tensors of some holdings: weights, and the optimizer's moments.
 std::vector<HeldTensor> divided_tensors(const TrainingState& state,
                                         const std::vector<Holding>& holdings) {
-  state.model.settle();  // a gather that is under way writes to masters that are the weights
   const std::vector<optim::UnitState> units = state.model.optimizer().unit_states();
   std::vector<HeldTensor> tensors;
   for (const Holding& holding : holdings) {
@@ -50,12 +49,18 @@ std::vector<HeldTensor> divided_tensors(const TrainingState& state,
 }  // namespace
 
 std::vector<HeldTensor> held_by(const TrainingState& state) {
+  state.model.settle();  // a gather that is under way writes to masters that are the weights
+  return held_unsettled(state);
+}
+
+std::vector<HeldTensor> held_unsettled(const TrainingState& state) {
   std::vector<HeldTensor> tensors = divided_tensors(state, state.model.holdings());
   for (const NamedTensor& named : small_tensors(state)) tensors.push_back(whole(named));
   return tensors;
 }
 
 std::vector<HeldTensor> written_by(const TrainingState& state) {
+  state.model.settle();
   std::vector<HeldTensor> tensors =
       divided_tensors(state, plan::written_holdings(state.model.plan()));
   if (state.world.rank() != 0) return tensors;

@@ -22,6 +22,8 @@ struct HeldTensor {
 
 // Returns everything that this rank holds.
 std::vector<HeldTensor> held_by(const TrainingState& state);
+// Returns the same without waiting for gathers under way, which fail when a peer is lost.
+std::vector<HeldTensor> held_unsettled(const TrainingState& state);
 
 // Returns the part that this rank writes: all ranks together write everything once.
 std::vector<HeldTensor> written_by(const TrainingState& state);

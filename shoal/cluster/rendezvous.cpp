@@ -6,6 +6,7 @@
 
 #include "shoal/cluster/address.h"
 #include "shoal/cluster/descriptors.h"
+#include "shoal/cluster/rounds.h"
 #include "shoal/cluster/slurm_node.h"
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
@@ -78,15 +79,23 @@ std::string missing_ranks(const StoreTimeout& timeout) {
   return more > 0 ? format("{} and {} more", text, more) : text;
 }
 
+struct Arrived {
+  StoreClient store;
+  int arrival = 1;
+};
+
 // Connects to the store of this job. A rank that was started again may find the store that its
 // predecessor was at, because rank 0 on another host has not noticed yet: it waits there until that
-// store is gone. Without restarts such a predecessor is a rank of another job.
-StoreClient arrive(const Membership& me,
-                   const StoreTarget& target,
-                   const std::function<Duration()>& left) {
+// store is gone, unless the job goes on meanwhile. Without restarts such a predecessor is a rank of
+// another job.
+Arrived arrive(const Membership& me,
+               const StoreTarget& target,
+               const std::function<Duration()>& left) {
   for (;;) {
     StoreClient store = StoreClient::connect(target, left());
-    if (store.add(format("rendezvous/arrivals/{}", me.rank), 1) == 1) return store;
+    const int64_t arrival = store.add(format("rendezvous/arrivals/{}", me.rank), 1);
+    const bool may_be_called = me.rank > 0 && me.restarts > 0 && has_rounds(store);
+    if (arrival == 1 || may_be_called) return {std::move(store), static_cast<int>(arrival)};
     if (me.restarts == 0 || me.rank == 0)
       throw UsageError(format(
           "rank {} is there already: two jobs with the same name '{}' run at once; set SHOAL_JOB "
@@ -179,12 +188,14 @@ Rendezvous meet(const Membership& me,
       for (const int port : place.ports) target.endpoints.push_back({address, port});
     }
   }
-  meeting.client_ = std::make_shared<StoreClient>(arrive(me, target, left));
+  Arrived arrived = arrive(me, target, left);
+  meeting.arrival_ = arrived.arrival;
+  meeting.client_ = std::make_shared<StoreClient>(std::move(arrived.store));
   meeting.address_ =
       options.interface ? address_of_interface(*options.interface) : meeting.client_->own_address();
   StoreClient& store = *meeting.store();
   store.set(rank_key(me.rank), host_name());
-  wait_for_everyone(me, store, options.patience, left());
+  if (meeting.arrival_ == 1) wait_for_everyone(me, store, options.patience, left());
   return meeting;
 }
 

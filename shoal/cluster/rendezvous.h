@@ -9,7 +9,8 @@
 // sequence that follows from the job's secret, and the others try the same sequence: the greeting
 // tells them whether they met their own job. meet() returns when every rank has arrived, or throws
 // PeerLost with the missing ranks. A rank that was started again (Membership::restarts) does not join
-// the store that it left: it waits until rank 0 has opened the next.
+// the store that it left: it waits until rank 0 has opened the next; unless the job goes on without
+// it, and may call it in (cluster/rounds.h).
 #pragma once
 
 #include <memory>
@@ -45,6 +46,9 @@ class Rendezvous {
   [[nodiscard]] const std::shared_ptr<StoreClient>& store() const { return client_; }
   [[nodiscard]] const Endpoint& endpoint() const { return client_->server(); }
   [[nodiscard]] const std::string& address() const { return address_; }
+  // How many processes of this rank the store has seen, this one included: above 1 when the job has
+  // gone on without the one before. Nobody was waited for then.
+  [[nodiscard]] int arrival() const { return arrival_; }
 
   // Returns the host of each rank. The store answers, so only ranks that need it should ask, once.
   std::vector<std::string> hosts_of_ranks(Duration patience);
@@ -59,6 +63,7 @@ class Rendezvous {
                          const RendezvousOptions& options);
 
   int world_size_ = 1;
+  int arrival_ = 1;
   std::string address_;
   std::unique_ptr<StoreServer> server_;
   std::shared_ptr<StoreClient> client_;

@@ -10,19 +10,34 @@ namespace {
 // Another try may end otherwise: a rank was killed, a peer was lost, a thread was stuck, or shoal has
 // a bug that shows now and then. Wrong bits are younger than the checkpoint that a job with steps goes
 // on from; without steps, such as a comparison of layouts, they would be wrong again.
-bool may_help(const JobResult& result) {
-  const auto is = [code = result.exit_code](ExitCode each) {
-    return code == static_cast<int>(each);
-  };
-  return result.exit_code > kSignalExitBase || is(ExitCode::kRequeue) || is(ExitCode::kStuck) ||
-         is(ExitCode::kBug) || (is(ExitCode::kReplayFailed) && result.steps.first);
+bool may_help(int exit_code, const StepsTold& steps) {
+  const auto is = [exit_code](ExitCode each) { return exit_code == static_cast<int>(each); };
+  return exit_code > kSignalExitBase || is(ExitCode::kRequeue) || is(ExitCode::kStuck) ||
+         is(ExitCode::kBug) || (is(ExitCode::kReplayFailed) && steps.first);
 }
 
 }  // namespace
 
+// None after the first failure, then longer each time.
+Duration Restarts::wait_after(int failures) const {
+  if (failures == 0) return Duration(0);
+  Duration wait = options_.first_wait;
+  for (int i = 1; i < failures && wait < options_.longest_wait; ++i) wait *= 2;
+  return std::min(wait, options_.longest_wait);
+}
+
+std::optional<Replacement> Restarts::replacement(const RankEnd& end) {
+  if (!may_help(end.exit_code, end.steps)) return std::nullopt;
+  if (count_ >= options_.most) return Replacement{};
+  ++count_;
+  not_called_ = end.steps.first ? 0 : not_called_ + 1;
+  return Replacement{.wait = wait_after(not_called_)};
+}
+
 Restarts::Verdict Restarts::after(const JobResult& result) {
   Verdict verdict{.wait = std::nullopt, .exit_code = result.exit_code, .note = ""};
-  if (options_.most == 0 || result.exit_code == 0 || result.asked_to_stop || !may_help(result))
+  if (options_.most == 0 || result.exit_code == 0 || result.asked_to_stop ||
+      !may_help(result.exit_code, result.steps))
     return verdict;
   const std::optional<int64_t> first = result.steps.first;
   const bool began_later = first && (!first_before_ || *first > *first_before_);
@@ -41,13 +56,7 @@ Restarts::Verdict Restarts::after(const JobResult& result) {
     return verdict;
   }
   ++count_;
-  Duration wait(0);
-  if (without_progress_ > 1) {
-    wait = options_.first_wait;
-    for (int cycle = 2; cycle < without_progress_ && wait < options_.longest_wait; ++cycle)
-      wait *= 2;
-    wait = std::min(wait, options_.longest_wait);
-  }
+  const Duration wait = wait_after(without_progress_ - 1);
   verdict.wait = wait;
   verdict.note = format("restart {} of {}{}", count_, options_.most,
                         wait.count() > 0 ? " in " + format_duration(wait) : "");

@@ -46,12 +46,19 @@ class Restarts {
 
   Verdict after(const JobResult& result);
 
+  // Decides on another process in the place of a rank that the job goes on without. Nothing when the
+  // rank has ended in a way that fails the job.
+  std::optional<Replacement> replacement(const RankEnd& end);
+
   [[nodiscard]] int count() const { return count_; }
 
  private:
+  [[nodiscard]] Duration wait_after(int failures) const;
+
   RestartOptions options_;
   int count_ = 0;
-  int without_progress_ = 0;             // cycles in a row
+  int without_progress_ = 0;  // cycles in a row
+  int not_called_ = 0;        // replacements in a row that failed before their first step
   std::optional<int64_t> first_before_;  // finished steps at the start of the cycle before
 };
 

@@ -17,6 +17,7 @@ namespace shoal::cluster {
 struct StepPageLayout {
   std::atomic<int64_t> first_plus_one;
   std::atomic<int64_t> last_plus_one;
+  std::atomic<int64_t> replaceable;
 };
 static_assert(std::atomic<int64_t>::is_always_lock_free);
 
@@ -63,7 +64,9 @@ StepPage& StepPage::operator=(StepPage&& other) noexcept {
 StepPage::~StepPage() { unmap(page_); }
 
 StepsTold StepPage::read() const {
-  return {.first = told(page_->first_plus_one), .last = told(page_->last_plus_one)};
+  return {.first = told(page_->first_plus_one),
+          .last = told(page_->last_plus_one),
+          .replaceable = page_->replaceable.load() != 0};
 }
 
 StepReport::StepReport() {
@@ -78,6 +81,10 @@ void StepReport::tell(int64_t steps_done) {
   int64_t nothing = 0;
   page_->first_plus_one.compare_exchange_strong(nothing, steps_done + 1);
   page_->last_plus_one.store(steps_done + 1);
+}
+
+void StepReport::tell_replaceable() {
+  if (page_ != nullptr) page_->replaceable.store(1);
 }
 
 }  // namespace shoal::cluster

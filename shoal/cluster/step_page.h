@@ -18,6 +18,8 @@ struct StepsTold {
   std::optional<int64_t> first =
       std::nullopt;  // finished steps when the rank began: above 0 when it resumed
   std::optional<int64_t> last = std::nullopt;  // finished steps, as told last
+  bool replaceable =
+      false;  // the job goes on without this rank, and takes another process in its place
 };
 
 // What both map.
@@ -52,6 +54,7 @@ class StepReport {
   ~StepReport();
 
   void tell(int64_t steps_done);
+  void tell_replaceable();
 
  private:
   StepPageLayout* page_ = nullptr;

@@ -57,7 +57,7 @@ StoreClient StoreClient::connect(const StoreTarget& target, Duration patience) {
       std::string refusal;
       if (auto line = greet_store(std::move(fd), target.secret, attempt_deadline, refusal)) {
         return StoreClient(
-            std::unique_ptr<Connection>(new Connection{target, endpoint, std::move(*line), {}}));
+            std::shared_ptr<Connection>(new Connection{target, endpoint, std::move(*line), {}}));
       }
       note(endpoint, refusal);
     }
@@ -75,10 +75,17 @@ StoreClient StoreClient::connect(const StoreTarget& target, Duration patience) {
 }
 
 StoreClient StoreClient::clone(Duration patience) const {
-  return connect({{connection_->server}, connection_->target.secret}, patience);
+  StoreClient another = connect({{connection_->server}, connection_->target.secret}, patience);
+  another.prefix_ = prefix_;
+  return another;
 }
 
-StoreAnswer StoreClient::ask(const StoreRequest& request, Duration slack) {
+StoreClient StoreClient::under(const std::string& prefix) const {
+  return StoreClient(connection_, prefix_ + prefix);
+}
+
+StoreAnswer StoreClient::ask(StoreRequest request, Duration slack) {
+  for (std::string& key : request.keys) key.insert(0, prefix_);
   const std::lock_guard lock(connection_->mutex);
   StoreLine& line = connection_->line;
   const Clock::time_point deadline = Clock::now() + request.patience + slack;
@@ -105,6 +112,7 @@ StoreAnswer StoreClient::ask(const StoreRequest& request, Duration slack) {
     throw BugError(format("the store refused a request: {}", joined(answer->texts)));
   }
   if (answer->status == StoreStatus::kTimeout) {
+    for (std::string& key : answer->texts) key.erase(0, prefix_.size());
     const auto more = answer->number - static_cast<int64_t>(answer->texts.size());
     throw StoreTimeout(
         format("waited {} for {}{} in the store of rank 0", format_duration(request.patience),
@@ -157,6 +165,10 @@ bool StoreClient::check(const std::vector<std::string>& keys) {
 
 bool StoreClient::remove(const std::string& key) {
   return ask({.op = StoreOp::kRemove, .keys = {key}}).number != 0;
+}
+
+void StoreClient::leave_will(const std::string& key, const std::string& value) {
+  ask({.op = StoreOp::kWill, .keys = {key}, .values = {value}});
 }
 
 int64_t StoreClient::num_keys() { return ask({.op = StoreOp::kCount}).number; }

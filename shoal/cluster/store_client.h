@@ -69,6 +69,12 @@ class StoreClient {
   bool check(const std::vector<std::string>& keys);
   bool remove(const std::string& key);
   int64_t num_keys();
+  // The store writes this when the connection ends, unless the key exists by then: how others learn
+  // at once that this process is gone. It takes the place of the connection's will before.
+  void leave_will(const std::string& key, const std::string& value);
+
+  // Returns this connection for keys that begin with `prefix`, which the caller does not write.
+  [[nodiscard]] StoreClient under(const std::string& prefix) const;
 
   [[nodiscard]] const Endpoint& server() const { return connection_->server; }
   [[nodiscard]] std::string own_address() const;  // as the store's host sees it
@@ -81,12 +87,13 @@ class StoreClient {
     std::mutex mutex;
   };
 
-  explicit StoreClient(std::unique_ptr<Connection> connection)
-      : connection_(std::move(connection)) {}
+  explicit StoreClient(std::shared_ptr<Connection> connection, std::string prefix = "")
+      : connection_(std::move(connection)), prefix_(std::move(prefix)) {}
 
-  StoreAnswer ask(const StoreRequest& request, Duration slack = kAnswerSlack);
+  StoreAnswer ask(StoreRequest request, Duration slack = kAnswerSlack);
 
-  std::unique_ptr<Connection> connection_;
+  std::shared_ptr<Connection> connection_;
+  std::string prefix_;  // of all keys
 };
 
 }  // namespace shoal::cluster

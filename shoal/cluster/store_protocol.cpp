@@ -14,6 +14,7 @@ bool has_right_shape(const StoreRequest& request) {
     case StoreOp::kSet:
       return keys == values;
     case StoreOp::kAppend:
+    case StoreOp::kWill:
       return keys == 1 && values == 1;
     case StoreOp::kGet:
     case StoreOp::kWait:
@@ -101,6 +102,7 @@ bool StoreAnswer::fits(const StoreRequest& request) const {
   switch (request.op) {
     case StoreOp::kSet:
     case StoreOp::kAppend:
+    case StoreOp::kWill:
     case StoreOp::kWait:
     case StoreOp::kAdd:
       return texts.empty();

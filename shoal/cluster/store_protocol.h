@@ -44,6 +44,7 @@ enum class StoreOp : uint8_t {
   kCheck = 7,       // keys              -> 1 if all exist, else 0
   kRemove = 8,      // one key           -> 1 if it existed, else 0
   kCount = 9,       //                   -> number of keys
+  kWill = 10,       // one key, one value: written when this connection ends, unless the key exists
 };
 
 struct StoreRequest {

@@ -42,6 +42,7 @@ struct Connection {
   StorePeer peer;
   std::string out;
   bool closing = false;  // once `out` is sent
+  std::optional<StoreRequest> will;
   uint32_t interest = 0;
 };
 
@@ -207,7 +208,9 @@ class StoreServer::Loop {
     waiting_.leave(connection.id);
     const bool admitted = connection.peer.admitted();
     if (!admitted) --num_strangers_;
+    const std::optional<StoreRequest> will = std::move(connection.will);
     connections_.erase(connection.id);
+    if (will) execute_will(*will);
     const std::lock_guard lock(counts_mutex_);
     if (!admitted) {
       ++counts_.turned_away;
@@ -322,11 +325,21 @@ class StoreServer::Loop {
       return;
     }
     reply(connection, *answer);
+    if (request.op == StoreOp::kWill && answer->status == StoreStatus::kDone)
+      connection.will = request;
     const bool writes = request.op == StoreOp::kSet || request.op == StoreOp::kAppend ||
                         request.op == StoreOp::kAdd || request.op == StoreOp::kCompareSet;
     if (writes && answer->status == StoreStatus::kDone) {
       for (const std::string& key : request.keys) answer_all(waiting_.written(key));
     }
+  }
+
+  // What the client has written itself counts more.
+  void execute_will(const StoreRequest& will) {
+    const auto written = table_.apply(
+        {.op = StoreOp::kCompareSet, .keys = will.keys, .values = {"", will.values.front()}});
+    if (written && written->status == StoreStatus::kDone)
+      answer_all(waiting_.written(will.keys.front()));
   }
 
   void reply(Connection& connection, const StoreAnswer& answer) {

@@ -127,6 +127,8 @@ std::optional<StoreAnswer> StoreTable::apply(const StoreRequest& request) {
     }
     case StoreOp::kCount:
       return StoreAnswer{StoreStatus::kDone, {}, static_cast<int64_t>(values_.size())};
+    case StoreOp::kWill:
+      return StoreAnswer{};  // the connection keeps it
   }
   return refused("an operation this store does not know");
 }

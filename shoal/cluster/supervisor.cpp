@@ -28,13 +28,18 @@ std::string signal_name(int number) {
 }
 
 struct Rank {
+  Program program;
   std::string name;  // "rank 3"
   bool first = false;
   Child child;
   bool running = true;
   int status = 0;              // as waitpid gives it
   bool out_of_memory = false;  // it was killed, and the kernel has killed somebody for that
-  Clock::time_point ended;
+  Clock::time_point began = Clock::now();
+  Clock::time_point ended = {};
+  std::optional<Clock::time_point> judged_at = std::nullopt;  // whether another takes its place
+  std::optional<Clock::time_point> again_at = std::nullopt;   // it is started then
+  bool replaced = false;  // the job has gone on without it: how it ends does not matter any more
 
   [[nodiscard]] int exit_code() const {
     return WIFSIGNALED(status) ? kSignalExitBase + WTERMSIG(status) : WEXITSTATUS(status);
@@ -96,22 +101,20 @@ class Job {
     ranks_.reserve(programs.size());
     for (size_t i = 0; i < programs.size(); ++i) {
       const std::string& name = programs[i].name;
-      ranks_.push_back({name.empty() ? format("rank {}", i) : name,
-                        i == 0,
-                        start(programs[i]),
-                        true,
-                        0,
-                        false,
-                        {}});
+      ranks_.push_back({.program = programs[i],
+                        .name = name.empty() ? format("rank {}", i) : name,
+                        .first = i == 0,
+                        .child = start(programs[i])});
     }
   }
 
   JobResult run() {
-    while (num_running() > 0) {
+    while (num_running() > 0 || is_judging()) {
       wait_for_news(time_to_next_step());
       while (const std::optional<int> number = inbox_.take()) receive(*number);
       take_orders();
       reap();
+      replace_ranks();
       escalate();
     }
     return conclude();
@@ -121,6 +124,11 @@ class Job {
   [[nodiscard]] size_t num_running() const {
     return static_cast<size_t>(
         std::count_if(ranks_.begin(), ranks_.end(), [](const Rank& rank) { return rank.running; }));
+  }
+
+  [[nodiscard]] bool is_judging() const {
+    return std::any_of(ranks_.begin(), ranks_.end(),
+                       [](const Rank& rank) { return rank.judged_at || rank.again_at; });
   }
 
   // Until a signal arrives, a rank ends, or the time is over. Deaths are seen through pidfds and
@@ -183,8 +191,65 @@ class Job {
       rank.ended = Clock::now();
       rank.out_of_memory = WIFSIGNALED(rank.status) && WTERMSIG(rank.status) == SIGKILL &&
                            !killed_ && out_of_memory_kills() > out_of_memory_before_;
-      if (rank.exit_code() == 0) continue;
+      if (rank.exit_code() == 0 || is_dispensable(rank)) continue;
       if (cause_ == nullptr || (!told_ && distance(rank) < distance(*cause_))) cause_ = &rank;
+    }
+  }
+
+  // Returns whether the others may go on without a rank that has failed.
+  bool is_dispensable(Rank& rank) {
+    if (!options_.replace || !(rank.replaced || rank.child.steps.read().replaceable)) return false;
+    if (cause_ != nullptr || asked_to_stop_) return rank.replaced;
+    // Whoever has lost a peer may be one of many: then the job has failed.
+    const bool lost_a_peer = rank.exit_code() == static_cast<int>(ExitCode::kRequeue);
+    rank.judged_at = rank.ended + (lost_a_peer ? options_.settle : Duration(0));
+    return true;
+  }
+
+  // Starts ranks in the place of those that have failed, when their time has come.
+  void replace_ranks() {
+    const Clock::time_point now = Clock::now();
+    for (Rank& rank : ranks_) {
+      if (cause_ != nullptr || asked_to_stop_) {
+        rank.judged_at.reset();
+        rank.again_at.reset();
+      }
+      if (rank.judged_at && now >= *rank.judged_at) judge(rank);
+      if (!rank.again_at || now < *rank.again_at) continue;
+      rank.again_at.reset();
+      rank.child = start(rank.program);
+      rank.began = now;
+      rank.running = true;
+    }
+    if (cause_ == nullptr && !asked_to_stop_ && the_others_are_done()) end_replacements();
+  }
+
+  void judge(Rank& rank) {
+    rank.judged_at.reset();
+    const RankEnd end{.exit_code = rank.exit_code(),
+                      .cause = cause_in_words(rank),
+                      .steps = rank.child.steps.read()};
+    const std::optional<Replacement> replacement = options_.replace(end, rank.program);
+    if (!replacement && !rank.replaced) {
+      cause_ = &rank;
+      return;
+    }
+    rank.replaced = true;
+    if (replacement && replacement->wait) rank.again_at = rank.ended + *replacement->wait;
+  }
+
+  // Nobody calls a rank in any more that has not taken a step.
+  [[nodiscard]] bool the_others_are_done() const {
+    return std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) {
+      return rank.replaced ? !rank.running || !rank.child.steps.read().first
+                           : !rank.running && !rank.judged_at;
+    });
+  }
+
+  void end_replacements() {
+    for (Rank& rank : ranks_) {
+      rank.again_at.reset();
+      if (rank.replaced && rank.running) ::kill(-rank.child.pid, SIGKILL);
     }
   }
 
@@ -222,6 +287,10 @@ class Job {
     Clock::time_point next = Clock::now() + std::chrono::hours(1);
     if (kill_at_) next = *kill_at_;
     if (cause_ != nullptr && !told_) next = std::min(next, cause_->ended + options_.settle);
+    for (const Rank& rank : ranks_) {
+      if (rank.judged_at) next = std::min(next, *rank.judged_at);
+      if (rank.again_at) next = std::min(next, *rank.again_at);
+    }
     return std::chrono::ceil<Duration>(next - Clock::now());
   }
 
@@ -253,25 +322,28 @@ class Job {
   [[nodiscard]] JobResult conclude() const {
     const StepsTold steps = (cause_ == nullptr ? ranks_.front() : *cause_).child.steps.read();
     if (cause_ == nullptr) return {.asked_to_stop = asked_to_stop_, .steps = steps};
-    const double lived = std::chrono::duration<double>(cause_->ended - began_).count();
-    std::string how = WIFSIGNALED(cause_->status)
-                          ? format("was killed by {}{}", signal_name(WTERMSIG(cause_->status)),
-                                   cause_->out_of_memory ? ", out of memory," : "")
-                          : format("ended with exit code {}", cause_->exit_code());
-    const std::string words = last_words_of(*cause_);
     const std::string asked = asked_by_ ? format("passed {} on; ", signal_name(*asked_by_)) : "";
-    const std::string place = steps.last ? format(" in step {}", *steps.last + 1) : "";
     return {.exit_code = cause_->exit_code(),
-            .cause = format("{}{} (pid {}) {}{} after {:.1f} s{}{}", asked, cause_->name,
-                            cause_->child.pid, how, place, lived, words.empty() ? "" : ": " + words,
-                            others_in_words()),
+            .cause = asked + cause_in_words(*cause_) + others_in_words(),
             .asked_to_stop = asked_to_stop_,
             .steps = steps};
   }
 
+  [[nodiscard]] static std::string cause_in_words(const Rank& rank) {
+    const double lived = std::chrono::duration<double>(rank.ended - rank.began).count();
+    const std::string how = WIFSIGNALED(rank.status)
+                                ? format("was killed by {}{}", signal_name(WTERMSIG(rank.status)),
+                                         rank.out_of_memory ? ", out of memory," : "")
+                                : format("ended with exit code {}", rank.exit_code());
+    const std::string words = last_words_of(rank);
+    const StepsTold steps = rank.child.steps.read();
+    const std::string place = steps.last ? format(" in step {}", *steps.last + 1) : "";
+    return format("{} (pid {}) {}{} after {:.1f} s{}", rank.name, rank.child.pid, how, place, lived,
+                  words.empty() ? "" : ": " + words);
+  }
+
   SuperviseOptions options_;
   SignalInbox inbox_;
-  Clock::time_point began_ = Clock::now();
   const int64_t out_of_memory_before_ = out_of_memory_kills();
   std::vector<Rank> ranks_;
   const Rank* cause_ = nullptr;

@@ -8,11 +8,13 @@
 // When a rank fails the others get SIGTERM and, after a grace period, SIGKILL. A rank that ends
 // because a peer is gone (exit code 75) is not the first cause while any other rank has a reason of
 // its own. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are forwarded to every rank; a second
-// SIGINT kills. A program whose standard input is ours (Program::input) is a launcher on another
+// SIGINT kills. A rank that the job goes on without is not a failure: its program may be started
+// again while the others run. A program whose standard input is ours (Program::input) is a launcher on another
 // host: it gets a signal as a byte with its number, and takes the end of its input for a SIGTERM from
 // a launcher that is gone.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +23,18 @@
 
 namespace shoal::cluster {
 
+// How one rank has ended, while the others may go on.
+struct RankEnd {
+  int exit_code = 0;  // 128 + n for a signal
+  std::string cause;  // one line
+  StepsTold steps;
+};
+
+// What becomes of a rank that the job goes on without.
+struct Replacement {
+  std::optional<Duration> wait;  // until its program is started again; nothing: it is not
+};
+
 struct SuperviseOptions {
   Duration grace = std::chrono::seconds(30);  // between SIGTERM and SIGKILL
   // The same when nobody asked for an end but a rank failed; absent: grace.
@@ -28,6 +42,9 @@ struct SuperviseOptions {
   // How long to wait, after a first exit with 75, for the true cause to show.
   Duration settle = std::chrono::milliseconds(500);
   int orders = -1;  // a descriptor: signals from a launcher on another host, as bytes
+  // Asked when a rank has failed that the job goes on without (StepReport::tell_replaceable); it may
+  // change the program that is started in its place. Nothing: the job has failed.
+  std::function<std::optional<Replacement>(const RankEnd& end, Program& program)> replace = nullptr;
 };
 
 struct JobResult {

@@ -150,7 +150,7 @@ void Group::renew(Group fresh) {
   SHOAL_CHECK(fresh.ranks() == ranks(), "{} would become a group of other ranks", name());
   std::swap(state_->backend, fresh.state_->backend);
   std::swap(state_->broken, fresh.state_->broken);
-  std::swap(state_->job_is_broken, fresh.state_->job_is_broken);
+  std::swap(state_->job, fresh.state_->job);
   std::swap(state_->collectives, fresh.state_->collectives);
 }
 

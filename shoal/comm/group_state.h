@@ -5,6 +5,7 @@
 #include <atomic>
 #include <exception>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,17 +21,41 @@ namespace shoal::comm {
 
 class StreamWatch;
 
+// What the groups of a job know of its failure, together.
+struct JobHealth {
+  std::atomic<bool> broken{false};  // a call of some group has failed: nothing waits any more
+  // All connections have been shut down: what was under way ends by itself, and groups can be
+  // destroyed.
+  std::atomic<bool> broken_off{false};
+
+  // Keeps a call that nobody waits for any more, with its tensors, which another process may be about
+  // to write to: until let_go(), and otherwise for ever, because its group keeps this object.
+  void leave_behind(std::shared_ptr<void> flight) {
+    const std::lock_guard lock(mutex);
+    left_behind.push_back(std::move(flight));
+  }
+  void let_go() {
+    const std::lock_guard lock(mutex);
+    left_behind.clear();
+  }
+
+  std::mutex mutex;
+  std::vector<std::shared_ptr<void>> left_behind;
+};
+
 struct GroupState {
   GroupState() = default;
   GroupState(const GroupState&) = delete;
   GroupState& operator=(const GroupState&) = delete;
 
   // Leaves the backend and its threads behind after a failure: destroying it would wait for the
-  // peer that is gone, and hide the error until then. The process is about to end.
+  // peer that is gone, and hide the error until then. The process is about to end, unless it has
+  // broken off: then nothing in it waits.
   ~GroupState() {
+    if (job->broken_off) return;
     if (broken || std::uncaught_exceptions() > 0) {
       backend.release();  // NOLINT(bugprone-unused-return-value)
-    } else if (backend && !*job_is_broken) {
+    } else if (backend && !job->broken) {
       try {
         backend->shutdown();
       } catch (const std::exception&) {  // the next call of another group reports it
@@ -54,15 +79,13 @@ struct GroupState {
   std::optional<c10::Stream> beside;  // waits for calls that are listened to: see call_end.cpp
   uint64_t calls = 0;                 // number of calls begun so far
   bool broken = false;                // a call failed: see ~GroupState
-  // Set when a call of any group of this job has failed: nothing waits any more. Shared by all
-  // groups.
-  std::shared_ptr<std::atomic<bool>> job_is_broken = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<JobHealth> job = std::make_shared<JobHealth>();  // shared by all groups
 
   [[nodiscard]] bool on_streams() const { return stream_watch != nullptr; }
 
   void fail() {
     broken = true;
-    *job_is_broken = true;
+    job->broken = true;
   }
 
   // Signs for good before this rank ends because it has noticed that a peer is gone: those that

@@ -146,7 +146,7 @@ Pending::~Pending() { drop(); }
 
 void Pending::drop() {
   // On the way out of an error nobody waits.
-  if (!flight_ || std::uncaught_exceptions() > 0) return;
+  if (!flight_ || std::uncaught_exceptions() > 0 || flight_->state->job->broken_off) return;
   const std::string text = describe(flight_->call, flight_->state->spec);
 #ifdef SHOAL_DEV_CHECKS
   log::error("{} was dropped without waiting for it", text);
@@ -157,13 +157,15 @@ void Pending::drop() {
 }
 
 // Where one call has failed others may hang as long, one after the other, and nobody would hear of the first. What is
-// still under way keeps its tensors: the process is about to end.
+// still under way keeps its tensors.
 void Pending::refuse_to_wait() {
-  if (!*flight_->state->job_is_broken || done()) return;
-  const Flight* const left_behind = flight_.release();
-  throw PeerLost(format("rank {}: {} is not waited for: another call has failed",
-                        left_behind->state->world_rank,
-                        describe(left_behind->call, left_behind->state->spec)));
+  const std::shared_ptr<JobHealth> job = flight_->state->job;
+  if (!job->broken || done()) return;
+  const std::string text =
+      format("rank {}: {} is not waited for: another call has failed", flight_->state->world_rank,
+             describe(flight_->call, flight_->state->spec));
+  job->leave_behind(std::move(flight_));
+  throw PeerLost(text);
 }
 
 void Pending::wait() {

@@ -46,6 +46,11 @@ class Transport {
   // Called when all groups have been made (until make_group is called again): new connections may
   // be refused.
   virtual void close_doors() {}
+
+  // Whether break_off() can end the calls of all groups that are under way, here and on the peers.
+  [[nodiscard]] virtual bool can_break_off() const { return false; }
+  // Ends them: with errors. Groups can only be destroyed afterwards.
+  virtual void break_off() {}
 };
 
 }  // namespace shoal::comm

@@ -24,6 +24,7 @@
 #include "shoal/comm/strict/strict.h"
 #include "shoal/comm/transport.h"
 #include "shoal/core/error.h"
+#include "shoal/core/log.h"
 
 namespace shoal::comm {
 namespace {
@@ -68,9 +69,10 @@ WorldOptions world_options(const config::RunConfig& config) {
 
 class World::Parts {
  public:
-  cluster::Membership me;
+  cluster::Membership me;  // in this round
   WorldOptions options;
   c10::Device device = c10::Device(c10::kCPU);
+  Backend chosen = Backend::kLocal;
   std::map<std::string, int> made;  // groups, by name
   // The slots that groups of the data and of the control look for a listener in. Calls of the control are made on a
   // thread of its own: who comes and goes while they are under way is told of the others alone.
@@ -78,17 +80,62 @@ class World::Parts {
       std::make_shared<std::atomic<CallListener*>>(nullptr);
   std::shared_ptr<std::atomic<CallListener*>> control_listener =
       std::make_shared<std::atomic<CallListener*>>(nullptr);
-  std::shared_ptr<std::atomic<bool>> broken = std::make_shared<std::atomic<bool>>(false);
+  std::shared_ptr<JobHealth> job = std::make_shared<JobHealth>();
   std::shared_ptr<RollCall> roll_call;  // one of all groups: their calls run out together
   std::shared_ptr<StreamWatch> stream_watch;
   std::map<std::vector<int>, Group> reusable;
   std::optional<cluster::Rendezvous> meeting;
+  std::optional<cluster::Rounds> rounds;
+  cluster::Round round;
+  std::shared_ptr<cluster::StoreClient> store;   // of this round; nullptr without a store
   std::unique_ptr<Transport> data;               // nullptr: every group has one rank
   std::unique_ptr<Transport> control_transport;  // where `data` cannot carry CPU tensors
   std::optional<Control> control;
   std::unique_ptr<cluster::Watcher> watcher;
 
-  void connect(Backend backend, const cluster::Environment& environment) {
+  // Meets the other ranks. Returns false when this process was started again, and the job ended before
+  // it was called in.
+  bool meet(Backend backend, const cluster::Environment& environment) {
+    if (backend == Backend::kLocal || backend == Backend::kMpi) return true;
+    for (;;) {
+      meeting.emplace(cluster::meet(me, environment,
+                                    {.patience = options.rendezvous,
+                                     .interface = options.interface,
+                                     .board = options.board}));
+      if (!options.rounds) return true;
+      rounds.emplace(meeting->store(), cluster::RoundsOptions{.seat = me.rank,
+                                                              .seats = me.world_size,
+                                                              .arrival = meeting->arrival(),
+                                                              .deadline = options.deadline});
+      if (meeting->arrival() == 1) {
+        round = rounds->first();
+        return true;
+      }
+      try {
+        const std::optional<cluster::Round> called = rounds->called();
+        if (called) enter(*called);
+        return called.has_value();
+      } catch (const PeerLost&) {
+        // The store is gone with the job that might have called: the next one is at the same place.
+        rounds.reset();
+        meeting.reset();
+      }
+    }
+  }
+
+  void enter(const cluster::Round& next) {
+    const int seat = round.seats.empty() ? me.rank : round.seats[static_cast<size_t>(me.rank)];
+    round = next;
+    const auto place = std::find(round.seats.begin(), round.seats.end(), seat);
+    me.rank = static_cast<int>(place - round.seats.begin());
+    me.world_size = static_cast<int>(round.seats.size());
+  }
+
+  // Makes the transports of a round.
+  void connect(Backend backend) {
+    if (meeting)
+      store = std::make_shared<cluster::StoreClient>(
+          meeting->store()->under(format("round/{}/", round.number)));
     if (backend == Backend::kLocal) {
       if (me.world_size == 1) return;
       throw UsageError(format(
@@ -100,10 +147,8 @@ class World::Parts {
           {.rank = me.rank, .world_size = me.world_size, .board = options.board});
       return;
     }
-    meeting.emplace(cluster::meet(
-        me, environment,
-        {.patience = options.rendezvous, .interface = options.interface, .board = options.board}));
-    auto gloo = make_gloo_transport({.store = meeting->store(),
+    if (me.world_size == 1 && round.number > 0) return;  // alone now, until others are called in
+    auto gloo = make_gloo_transport({.store = store,
                                      .address = meeting->address(),
                                      .deadline = options.deadline,
                                      .board = options.board});
@@ -116,7 +161,7 @@ class World::Parts {
       return;
     }
     control_transport = std::move(gloo);
-    data = make_nccl_transport({.store = meeting->store(),
+    data = make_nccl_transport({.store = store,
                                 .rank = me.rank,
                                 .world_size = me.world_size,
                                 .device = device,
@@ -125,8 +170,8 @@ class World::Parts {
   }
 
   [[nodiscard]] std::function<void(const Error&)> on_lost() const {
-    return [broken = broken, told = options.on_lost](const Error& lost) {
-      *broken = true;
+    return [job = job, told = options.on_lost](const Error& lost) {
+      job->broken = true;
       if (!told) throw Error(lost);  // from a thread: terminates the process
       told(lost);
     };
@@ -160,7 +205,7 @@ class World::Parts {
     state->deadline = options.deadline;
     state->world_rank = me.rank;
     state->listener = listened_by;
-    state->job_is_broken = broken;
+    state->job = job;
     if (ranks.size() == 1 || transport == nullptr) {
       if (transport != nullptr) transport->stay_out();
       state->backend = make_local_backend();
@@ -173,10 +218,39 @@ class World::Parts {
         state->device = device;
       }
     }
-    if (meeting && !roll_call) roll_call = make_roll_call(meeting->store());
+    if (store && !roll_call) roll_call = make_roll_call(store);
     state->roll_call = roll_call;
     if (roll_call) roll_call->enroll(state->spec, state->collectives);
     return Group(std::move(state));
+  }
+
+  // Forgets what belongs to the round before: nothing of it waits any more.
+  void leave_round() {
+    watcher.reset();
+    reusable.clear();
+    job->let_go();
+    control.reset();
+    roll_call.reset();
+    data.reset();
+    control_transport.reset();
+    store.reset();
+    made.clear();
+    job = std::make_shared<JobHealth>();
+  }
+
+  void connect_all() {
+    connect(chosen);
+    make_control();
+    control->barrier("every rank is connected");
+    if (data) data->close_doors();
+    if (control_transport) control_transport->close_doors();
+  }
+
+  void break_off() {
+    job->broken = true;
+    if (data) data->break_off();
+    if (control_transport) control_transport->break_off();
+    job->broken_off = true;
   }
 
   // Blocks of neighbours, and a group of their first ranks; see control.h.
@@ -215,12 +289,10 @@ std::unique_ptr<World> World::join(const cluster::Membership& me,
   parts->device = rank_device(options.device, options.backend, me, environment);
   // Each thread has a current device; those of autograd follow their tensors.
   c10::impl::VirtualGuardImpl(parts->device.type()).setDevice(parts->device);
-  parts->connect(choose_backend(options.backend, me, parts->device.type()), environment);
-  parts->make_control();
-  std::unique_ptr<World> world(new World(std::move(parts)));
-  world->control().barrier("every rank is connected");
-  world->close_doors();
-  return world;
+  parts->chosen = choose_backend(options.backend, me, parts->device.type());
+  if (!parts->meet(parts->chosen, environment)) return nullptr;
+  parts->connect_all();
+  return std::unique_ptr<World>(new World(std::move(parts)));
 }
 
 std::unique_ptr<World> World::record(int rank,
@@ -284,7 +356,7 @@ void World::watch() {
   parts_->watcher = std::make_unique<cluster::Watcher>(
       cluster::WatcherOptions{.rank = rank(),
                               .world_size = size(),
-                              .store = parts_->meeting ? parts_->meeting->store() : nullptr,
+                              .store = parts_->store,
                               .board = parts_->options.board,
                               .deadline = parts_->options.deadline,
                               .on_end = parts_->on_lost()});
@@ -316,8 +388,39 @@ std::vector<std::string> World::hosts() {
   return names;
 }
 
+bool World::has_rounds() const {
+  return parts_->rounds && (parts_->data == nullptr || parts_->data->can_break_off());
+}
+
+const cluster::Round& World::round() const { return parts_->round; }
+
+std::vector<int> World::waiting_seats() { return parts_->rounds->waiting(parts_->round); }
+
+void World::break_off() { parts_->break_off(); }
+
+bool World::next_round(std::optional<int64_t> steps_done, const cluster::DecideRound& decide) {
+  parts_->break_off();
+  parts_->leave_round();
+  for (;;) {
+    const std::optional<cluster::Round> next =
+        parts_->rounds->next(parts_->round, steps_done, decide);
+    if (!next) return false;
+    parts_->enter(*next);
+    try {
+      parts_->connect_all();
+      return true;
+    } catch (const PeerLost& lost) {  // somebody else is gone meanwhile
+      log::warn("round {} of this job does not begin: {}", parts_->round.number, lost.what());
+    }
+    parts_->break_off();
+    parts_->leave_round();
+  }
+}
+
 void World::leave() {
   control().barrier("leaving");
+  if (parts_->rounds && rank() == 0) parts_->rounds->end(parts_->round);
+  parts_->rounds.reset();
   parts_->watcher.reset();
   parts_->reusable.clear();
   parts_->roll_call.reset();  // it has the store
@@ -325,6 +428,7 @@ void World::leave() {
   parts_->stream_watch.reset();
   parts_->data.reset();
   parts_->control_transport.reset();
+  parts_->store.reset();
   if (parts_->meeting) parts_->meeting->leave(kGoodbye);
   parts_->meeting.reset();
 }

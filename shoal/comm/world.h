@@ -20,6 +20,7 @@
 
 #include "shoal/cluster/environment.h"
 #include "shoal/cluster/membership.h"
+#include "shoal/cluster/rounds.h"
 #include "shoal/comm/call.h"
 #include "shoal/comm/control.h"
 #include "shoal/comm/group.h"
@@ -48,6 +49,8 @@ struct WorldOptions {
   // Whether groups of the same ranks are reused: for callers that go through many layouts in turn.
   bool reuse_groups = false;
   int control_block = Control::kBlock;
+  // Whether the job may go on with other ranks: next_round(). Only Gloo's groups can be left.
+  bool rounds = false;
 };
 
 // Returns the options of a config; the rest stays at its default.
@@ -55,6 +58,8 @@ WorldOptions world_options(const config::RunConfig& config);
 
 class World {
  public:
+  // Returns nullptr for a process that was started again, when the job has ended before it was
+  // called into a round.
   static std::unique_ptr<World> join(const cluster::Membership& me,
                                      const cluster::Environment& environment,
                                      const WorldOptions& options);
@@ -108,6 +113,21 @@ class World {
 
   // Returns the host of each rank; collective.
   std::vector<std::string> hosts();
+
+  // ---- rounds: ranks are lost and come back (cluster/rounds.h) ----
+
+  [[nodiscard]] bool has_rounds() const;
+  [[nodiscard]] const cluster::Round& round() const;
+  // On rank 0: returns the seats that wait to be called into the next round.
+  std::vector<int> waiting_seats();
+  // Ends the calls of all groups that are under way, with errors on all ranks. The groups can only be
+  // destroyed then.
+  void break_off();
+  // Leaves the round with so many finished steps, or nothing when this rank's state is between two
+  // steps, and enters the next. `decide` is called on rank 0. Returns false when the job is over.
+  // Throws PeerLost when it cannot go on. All groups have been destroyed; rank, size and groups are new
+  // afterwards.
+  bool next_round(std::optional<int64_t> steps_done, const cluster::DecideRound& decide);
 
   // Waits for the other ranks and ends the job's connections.
   void leave();

@@ -12,6 +12,13 @@
 
 namespace shoal::config {
 
+// What a job does that has lost a rank.
+enum class LostRank { kRestart, kGoOn };
+
+template <>
+inline constexpr std::array kNames<LostRank> = {Named{"restart", LostRank::kRestart},
+                                                Named{"go_on", LostRank::kGoOn}};
+
 enum class Backend { kAuto, kGloo, kNccl, kMpi, kLocal, kStrict };
 
 template <>
@@ -25,6 +32,7 @@ struct CommConfig {
   Duration deadline = std::chrono::minutes(10);
   Duration rendezvous = std::chrono::minutes(5);
   std::optional<std::string> interface = std::nullopt;
+  LostRank lost_rank = LostRank::kRestart;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -44,6 +52,11 @@ struct CommConfig {
           "network interface or address that ranks listen on and talk through; auto: the one that "
           "reaches rank 0",
           one_interface());
+    visit("lost_rank", self.lost_rank,
+          "restart: a job that has lost a rank ends, and its launcher starts it again from the "
+          "newest "
+          "checkpoint; go_on: with two or more replicas, those that are left take the next step "
+          "without it, and take it back when it returns");
   }
 };
 

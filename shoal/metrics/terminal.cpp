@@ -85,7 +85,7 @@ Terminal::Terminal(int fd, const TerminalOptions& options)
     : fd_(fd), options_(options), live_(console_of(fd).live), view_(options.total_steps) {
   SHOAL_CHECK(options.total_steps >= 0 && options.print_every > 0, "{} steps, a line every {}",
               options.total_steps, options.print_every);
-  print_to(fd_, legend());
+  if (options.legend) print_to(fd_, legend());
 }
 
 Terminal::~Terminal() { print_to(fd_, wiped()); }

@@ -26,6 +26,7 @@ namespace shoal::metrics {
 struct TerminalOptions {
   int64_t total_steps = 1;
   int64_t print_every = 1;
+  bool legend = true;  // says first what the columns are
 };
 
 class Terminal final : public Sink {

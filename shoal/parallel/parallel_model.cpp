@@ -149,7 +149,11 @@ at::Tensor ParallelModel::forward_backward(std::span<const model::Pass> passes,
 }
 
 optim::Update ParallelModel::update(OperationListener* listener) {
-  executor_.run(from_norm(), listener, until_norm().size());
+  const size_t norm = until_norm().size();
+  executor_.run(from_norm().first(1), listener, norm);
+  updating_ = true;
+  executor_.run(from_norm().subspan(1), listener, norm + 1);
+  updating_ = false;
   return optimizer().result();
 }
 

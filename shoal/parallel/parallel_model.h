@@ -62,6 +62,8 @@ class ParallelModel {
   [[nodiscard]] const std::vector<at::Tensor>& own_losses() const { return executor_.results(); }
   // Runs the rest of that program: the optimizer, and the gathers of weights that stay whole.
   optim::Update update(OperationListener* listener = nullptr);
+  // Whether masters and moments are those after a step: not when update() has thrown in the middle.
+  [[nodiscard]] bool is_between_steps() const { return !updating_; }
 
   // Runs this program in later steps with the micro-batches of the plan, in place of that which the
   // plan compiles to: for tests of wrong programs.
@@ -118,6 +120,7 @@ class ParallelModel {
   plan::Program program_;          // of a step with the micro-batches of the plan
   plan::Program forward_program_;  // of one forward pass
   Executor executor_;
+  bool updating_ = false;
 };
 
 }  // namespace shoal::parallel

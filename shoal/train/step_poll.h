@@ -22,6 +22,7 @@ namespace shoal::train {
 struct StepNews {
   bool stop = false;
   bool taken_over = false;  // another job owns the run's directory
+  bool next_round = false;  // ranks that were lost are back
   int64_t memory_bytes = 0;
   checkpoint::SaveStatus save = {};
 };

@@ -1,6 +1,7 @@
 #include "shoal/train/trainer.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -18,6 +19,7 @@
 #include "shoal/optim/learning_rate.h"
 #include "shoal/parallel/listener_pair.h"
 #include "shoal/plan/layout.h"
+#include "shoal/plan/sharding.h"
 #include "shoal/train/arithmetic.h"
 #include "shoal/train/device_peaks.h"
 #include "shoal/train/evaluation.h"
@@ -64,7 +66,8 @@ Trainer::~Trainer() = default;
 Trainer::Trainer(config::RunConfig config,
                  const std::filesystem::path& directory,
                  comm::World& world,
-                 Hooks hooks)
+                 Hooks hooks,
+                 const Carried* carried)
     : config_(std::move(config)),
       hooks_(std::move(hooks)),
       world_(world),
@@ -85,21 +88,53 @@ Trainer::Trainer(config::RunConfig config,
         "model.vocab_size is {}, but the data has ids up to {}: leave it out, or write {} or more",
         *config_.model.vocab_size, vocabulary - 1, vocabulary));
 
-  const bool resuming = (from == config::kFromResume || hooks_.restarted) && checkpoints_.exist();
+  const bool next_round = world_.round().number > 0;
+  const bool resuming =
+      !next_round && (from == config::kFromResume || hooks_.restarted) && checkpoints_.exist();
   model::Materials materials =
       model::materials_of(config_.train.precision, ranks_.device(), config_.run.seed);
-  materials.new_values = !foreign && !resuming;
+  materials.new_values = !foreign && !resuming && !next_round;
   model_ = std::make_unique<parallel::ParallelModel>(config_, ranks_, materials);
-  if (foreign && !resuming) checkpoint::load_hugging_face(from, *model_);
+  if (foreign && !resuming && !next_round) checkpoint::load_hugging_face(from, *model_);
   if (config_.train.precision == config::Precision::kFp16)
     scaler_ = std::make_unique<optim::GradientScaler>(at::TensorOptions().device(ranks_.device()));
   replicas_ = std::make_unique<const parallel::ReplicaCheck>(*model_, ranks_);
   if (resuming) progress_ = checkpoints_.resume(training_state(), stream_->identity());
+  if (next_round) take_over(carried);
   meter_ = std::make_unique<StepMeter>(
       config_, world_.size(), peak_of_device(world_, config_.train.precision, materials.dtype),
       ranks_.device().is_cpu(), hooks_.process_began);
   tracer_ =
       std::make_unique<StepTracer>(world_, model_->plan(), directory, config_.train.trace_steps);
+}
+
+void Trainer::take_over(const Carried* carried) {
+  const bool mine = carried != nullptr && carried->progress.step == world_.round().step;
+  checkpoint::hand_over(mine ? &carried->state : nullptr, training_state(),
+                        ranks_.along(plan::replica_axes(config_.parallel)));
+  // Those who have the state say the same of it; the others say nothing.
+  const at::Tensor told = at::zeros({5}, at::kLong);
+  auto* const values = told.mutable_data_ptr<int64_t>();
+  if (mine) {
+    const Progress& from = carried->progress;
+    const std::array<int64_t, 5> all = {from.step, from.tokens, from.skipped,
+                                        static_cast<int64_t>(from.next_sample),
+                                        carried->skipped_in_a_row};
+    std::copy(all.begin(), all.end(), values);
+  }
+  world_.control().all_reduce(told, comm::Reduce::kMax, "how far the run has come");
+  progress_ = {.step = values[0],
+               .tokens = values[1],
+               .skipped = values[2],
+               .next_sample = static_cast<uint64_t>(values[3])};
+  skipped_in_a_row_ = values[4];
+}
+
+std::optional<Carried> Trainer::carry() {
+  if (!model_->is_between_steps()) return std::nullopt;
+  return Carried{.state = checkpoint::carry(training_state()),
+                 .progress = progress_,
+                 .skipped_in_a_row = skipped_in_a_row_};
 }
 
 checkpoint::TrainingState Trainer::training_state() {
@@ -179,12 +214,16 @@ void Trainer::compare_replicas() {
   if (!damage.empty()) end_of_trust(format("after step {}: {}", progress_.step, joined(damage)));
 }
 
-void Trainer::end_of_trust(const std::string& why) {
+void Trainer::finish_save() {
   try {
     checkpoints_.finish();
   } catch (const DataError& error) {
     if (writes()) log::warn("the save before failed: {}", error.what());
   }
+}
+
+void Trainer::end_of_trust(const std::string& why) {
+  finish_save();
   throw Error(ExitCode::kReplayFailed,
               why +
                   "; this state is not saved: go on from the newest checkpoint, without the host "
@@ -232,8 +271,8 @@ void Trainer::evaluate_into(metrics::StepRecord& record, metrics::Sinks& sinks) 
   if (writes()) sinks.text(progress_.step, "sample", text);
 }
 
-bool Trainer::agree_after_step() {
-  bool stop = false;
+std::optional<End> Trainer::agree_after_step() {
+  std::optional<End> end;
   const int64_t mine = peak_memory(ranks_.device());
   memory_bytes_ = std::max(memory_bytes_, mine);
   if (const std::optional<StepNews> all = poll_.answer()) {
@@ -241,15 +280,17 @@ bool Trainer::agree_after_step() {
       throw UsageError(
           format("after step {}: another job has taken this run over, and nothing more is saved",
                  progress_.step));
-    stop = all->stop;
+    if (all->next_round) end = End::kNextRound;
+    if (all->stop) end = End::kStopped;
     memory_bytes_ = std::max(memory_bytes_, all->memory_bytes);
     checkpoints_.advance(all->save);
   }
   poll_.ask({.stop = hooks_.stop(),
              .taken_over = writes() && !hooks_.owns_run(),
+             .next_round = writes() && hooks_.others_are_back(),
              .memory_bytes = mine,
              .save = checkpoints_.status()});
-  return stop;
+  return end;
 }
 
 void Trainer::name_stragglers(const std::vector<Stragglers::Slow>& slow, metrics::Sinks& sinks) {
@@ -300,14 +341,25 @@ End Trainer::run(metrics::Sinks& sinks) {
                                      ? std::optional(ranks_.along(plan::Axis::kTp))
                                      : std::nullopt});
   hooks_.progress(progress_.step);
-  bool stopped = false;
-  while (progress_.step < config_.train.steps && !stopped) {
+  try {
+    return take_steps(sinks);
+  } catch (const PeerLost&) {
+    // The others may go on from here: the steps that were finished are in the metrics then.
+    if (ranks_.device().is_cpu()) write_records(read_records(), /*saving=*/false, sinks);
+    throw;
+  }
+}
+
+End Trainer::take_steps(metrics::Sinks& sinks) {
+  std::optional<End> end;
+  while (progress_.step < config_.train.steps && !end) {
     stragglers_.begin_step();
     take_step();
     hooks_.progress(progress_.step);
     if (ranks_.device().is_cpu()) name_stragglers(stragglers_.end_step(), sinks);
     const bool last = progress_.step == config_.train.steps;
-    stopped = agree_after_step();
+    end = agree_after_step();
+    const bool stopped = end == End::kStopped;
     const bool compared = due(config_.train.compare_every);
     if (compared) compare_replicas();
     const bool evaluating =
@@ -326,7 +378,9 @@ End Trainer::run(metrics::Sinks& sinks) {
                       {.val_loss = best ? val_loss : std::nullopt, .wait = last || stopped});
   }
   (void)poll_.answer();  // no call may be in flight when the ranks part
-  return stopped ? End::kStopped : End::kDone;
+  if (end == End::kNextRound && progress_.step == config_.train.steps) end = End::kDone;
+  if (end == End::kNextRound) finish_save();
+  return end.value_or(End::kDone);
 }
 
 }  // namespace shoal::train

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "shoal/checkpoint/handover.h"
 #include "shoal/checkpoint/training_state.h"
 #include "shoal/comm/world.h"
 #include "shoal/config/run_config.h"
@@ -56,22 +57,34 @@ struct Hooks {
   RunCheckpoints::OnSaved saved = nullptr;
   // Told the number of finished steps: before the first step, and after each.
   std::function<void(int64_t)> progress = [](int64_t /*steps*/) {};
+  // Whether ranks that were lost are back, so that the run ends with kNextRound; asked on rank 0 after
+  // each step.
+  std::function<bool()> others_are_back = [] { return false; };
   // A launcher has started the job again: it goes on from the newest checkpoint if there is one,
   // whatever train.init_from says.
   bool restarted = false;
   Clock::time_point process_began = Clock::now();
 };
 
-enum class End { kDone, kStopped };
+enum class End { kDone, kStopped, kNextRound };
+
+// What a rank takes from one round of a job to the next (cluster/rounds.h).
+struct Carried {
+  checkpoint::CarriedState state;
+  Progress progress;
+  int64_t skipped_in_a_row = 0;
+};
 
 class Trainer {
  public:
-  // Initializes, loads or resumes the weights. `config` is resolved; its vocab_size may still be
-  // auto. `world` outlives the trainer.
+  // Initializes, loads or resumes the weights. In later rounds of the world they are taken from
+  // `carried`, or from ranks that have something to carry. `config` is resolved; its vocab_size may
+  // still be auto. `world` outlives the trainer.
   Trainer(config::RunConfig config,
           const std::filesystem::path& directory,
           comm::World& world,
-          Hooks hooks);
+          Hooks hooks,
+          const Carried* carried = nullptr);
   ~Trainer();
 
   // Returns the number of finished steps: above 0 at first when a run was resumed.
@@ -80,11 +93,19 @@ class Trainer {
 
   End run(metrics::Sinks& sinks);
 
+  // Returns the state for the next round, after run() has returned kNextRound or thrown PeerLost;
+  // nothing when it is between two steps. Not collective.
+  std::optional<Carried> carry();
+
   // Returns the loss on the validation split; throws UsageError when there is none.
   double evaluate_once();
 
  private:
   [[nodiscard]] bool writes() const { return world_.rank() == 0; }
+  // Takes the state of the round before. Collective.
+  void take_over(const Carried* carried);
+  // Takes steps until one of the reasons to end.
+  End take_steps(metrics::Sinks& sinks);
   // Returns the state that checkpoints save, and that a resumed run loads into.
   checkpoint::TrainingState training_state();
   // Returns the values of a checkpoint that say which run it is of.
@@ -99,6 +120,8 @@ class Trainer {
   void replay(std::span<const model::Pass> passes,
               const parallel::StepOptions& options,
               const StepWitness& first);
+  // Waits for the save under way; that it failed is told.
+  void finish_save();
   // Throws when a rank holds other bits than its replicas.
   void compare_replicas();
   // Ends the run because hardware has erred. The save under way is of an earlier step.
@@ -111,9 +134,9 @@ class Trainer {
   // Throws when too many steps in a row were skipped, the last of which is `step`.
   void note_skipped(bool skipped, int64_t step);
   void evaluate_into(metrics::StepRecord& record, metrics::Sinks& sinks);
-  // Returns whether any rank was told to stop before the last step, and learns the largest memory
+  // Returns the reason to end that any rank had before the last step, and learns the largest memory
   // of any rank. Advances a save that is under way.
-  bool agree_after_step();
+  std::optional<End> agree_after_step();
   // Logs who is slow, and keeps it with the metrics. Collective.
   void name_stragglers(const std::vector<Stragglers::Slow>& slow, metrics::Sinks& sinks);
   // Whether the figures of the last step are read now. A CPU has them at once; another device is

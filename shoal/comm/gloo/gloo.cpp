@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "shoal/comm/gloo/connections.h"
 #include "shoal/comm/gloo/listener.h"
 #include "shoal/comm/gloo/process_group.h"
 #include "shoal/comm/job_store.h"
@@ -34,16 +35,25 @@ class GlooTransport final : public Transport {
     auto store = c10::make_intrusive<JobStore>(
         options_.store, format("gloo/{}/{}/{}/", group.name, group.before, color),
         options_.deadline);
-    return make_gloo_process_group(device_, store, group.rank, group.size(),
-                                   beyond(options_.deadline));
+    const std::set<Connection> before = open_connections();
+    auto made = make_gloo_process_group(device_, store, group.rank, group.size(),
+                                        beyond(options_.deadline));
+    const std::set<Connection> after = open_connections();
+    std::set_difference(after.begin(), after.end(), before.begin(), before.end(),
+                        std::inserter(connections_, connections_.end()));
+    return made;
   }
 
   void close_doors() override { refuse_new_connections(listeners_); }
+
+  [[nodiscard]] bool can_break_off() const override { return true; }
+  void break_off() override { shut_down(connections_); }
 
  private:
   GlooOptions options_;
   GlooDevice device_;
   std::vector<int> listeners_;
+  std::set<Connection> connections_;  // of all groups
 };
 
 }  // namespace

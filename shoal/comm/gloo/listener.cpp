@@ -20,14 +20,21 @@ bool is_listening(int fd) {
 
 }  // namespace
 
-std::set<int> listening_descriptors(const std::string& address) {
-  std::set<int> found;
+std::vector<int> open_descriptors() {
+  std::vector<int> found;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", ignored)) {
     const std::string name = entry.path().filename().string();
     int fd = -1;
     const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), fd);
-    if (error != std::errc() || stop != name.data() + name.size()) continue;
+    if (error == std::errc() && stop == name.data() + name.size()) found.push_back(fd);
+  }
+  return found;
+}
+
+std::set<int> listening_descriptors(const std::string& address) {
+  std::set<int> found;
+  for (const int fd : open_descriptors()) {
     if (is_listening(fd) && cluster::local_endpoint(fd).address == address) found.insert(fd);
   }
   return found;

@@ -12,6 +12,8 @@
 
 namespace shoal::comm {
 
+std::vector<int> open_descriptors();  // of this process
+
 // Returns the descriptors of this process that listen on `address`.
 std::set<int> listening_descriptors(const std::string& address);
 

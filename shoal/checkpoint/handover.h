@@ -1,0 +1,29 @@
+// handover.h -- training state that goes from one round of a job to the next in memory.
+//
+//   CarriedState carried = carry(state);                     // before the round's model is destroyed
+//   ...                                                      // the next round has other ranks
+//   hand_over(carried_here ? &*carried_here : nullptr, state, replicas);
+//
+// A rank takes its own tensors along. One that has none, because its process was started again, its
+// state was between two steps, or it has another place now, receives them from a replica.
+#pragma once
+
+#include <vector>
+
+#include "shoal/checkpoint/held_tensors.h"
+#include "shoal/checkpoint/training_state.h"
+#include "shoal/comm/group.h"
+
+namespace shoal::checkpoint {
+
+using CarriedState = std::vector<HeldTensor>;
+
+// Returns the tensors themselves, not copies of them. Calls may have failed, and nothing is waited
+// for.
+CarriedState carry(const TrainingState& state);
+
+// Loads `mine`, if these are tensors that this rank holds now, or those of a replica; `replicas` are
+// the ranks that hold the same. Throws PeerLost when nobody has them. Collective.
+void hand_over(const CarriedState* mine, const TrainingState& state, comm::Group replicas);
+
+}  // namespace shoal::checkpoint

@@ -1,0 +1,189 @@
+#include "shoal/cluster/rounds.h"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+
+#include "shoal/core/activity.h"
+#include "shoal/core/console.h"
+#include "shoal/core/error.h"
+
+namespace shoal::cluster {
+namespace {
+
+constexpr const char* kCurrent = "rounds/current";
+constexpr std::string_view kOver = "over";
+constexpr std::string_view kCannot = "cannot: ";
+constexpr Duration kForEver = std::chrono::hours(24);  // then it is asked again
+// Between two looks at those whose report is missing.
+constexpr Duration kGlance = std::chrono::milliseconds(50);
+
+std::string gone_key(int seat, const std::string& arrival) {
+  return format("rounds/gone/{}/{}", seat, arrival);
+}
+std::string waiting_key(int seat) { return format("rounds/waiting/{}", seat); }
+std::string report_key(int round, int seat) { return format("rounds/{}/report/{}", round, seat); }
+std::string next_key(int round) { return format("rounds/{}/next", round); }
+
+// Other processes wrote these: a text that is no number is none.
+std::optional<int64_t> number_in(std::string_view text) {
+  int64_t number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || stop != text.data() + text.size() || number < 0) return std::nullopt;
+  return number;
+}
+
+// The step, then the seats.
+std::string text_of(const RoundDecision& decision) {
+  std::string text = std::to_string(decision.step);
+  for (const int seat : decision.seats) text += format(" {}", seat);
+  return text;
+}
+
+Round round_in(const std::string& text, int number, int seats) {
+  Round round{.number = number, .seats = {}};
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    const std::optional<int64_t> value = number_in(std::string_view(text).substr(at, end - at));
+    if (!value || (at > 0 && *value >= seats))
+      throw PeerLost(
+          format("the store says who takes part next in a way that is not understood: '{}'",
+                 printable(text.substr(0, 100))));
+    if (at == 0) {
+      round.step = *value;
+    } else {
+      round.seats.push_back(static_cast<int>(*value));
+    }
+    at = end + 1;
+  }
+  return round;
+}
+
+}  // namespace
+
+bool Round::has(int seat) const {
+  return std::find(seats.begin(), seats.end(), seat) != seats.end();
+}
+
+bool has_rounds(StoreClient& store) { return store.check({kCurrent}); }
+
+Rounds::Rounds(std::shared_ptr<StoreClient> store, const RoundsOptions& options)
+    : store_(std::move(store)), options_(options) {
+  store_->leave_will(gone_key(options_.seat, std::to_string(options_.arrival)), "");
+}
+
+Round Rounds::first() {
+  if (options_.seat == 0) store_->set(kCurrent, "0");
+  Round round{.number = 0, .seats = std::vector<int>(static_cast<size_t>(options_.seats))};
+  std::iota(round.seats.begin(), round.seats.end(), 0);
+  return round;
+}
+
+std::optional<Round> Rounds::called() {
+  const std::optional<int64_t> current = number_in(store_->get(kCurrent, options_.deadline));
+  if (!current) throw PeerLost("the store does not say which round of the job this is");
+  return wait_from(static_cast<int>(*current));
+}
+
+std::optional<Round> Rounds::wait_from(int number) {
+  const Activity doing("waiting to be called into the job", Pace::kOthers);
+  store_->set(waiting_key(options_.seat), std::to_string(options_.arrival));
+  for (;; ++number) {
+    std::string text;
+    for (;;) {
+      try {
+        text = store_->get(next_key(number), kForEver);
+        break;
+      } catch (const StoreTimeout&) {
+      }
+    }
+    if (text == kOver) return std::nullopt;
+    if (text.starts_with(kCannot)) throw PeerLost(printable(text.substr(kCannot.size())));
+    Round round = round_in(text, number + 1, options_.seats);
+    if (round.has(options_.seat)) return round;
+  }
+}
+
+std::string Rounds::arrival_of(int seat) const {
+  const auto found = arrivals_.find(seat);
+  return found == arrivals_.end() ? "1" : found->second;
+}
+
+std::vector<int> Rounds::waiting(const Round& round) {
+  std::vector<bool> inside(static_cast<size_t>(options_.seats));
+  for (const int seat : round.seats) inside[static_cast<size_t>(seat)] = true;
+  std::vector<int> found;
+  for (int seat = 0; seat < options_.seats; ++seat) {
+    if (inside[static_cast<size_t>(seat)] || !store_->check({waiting_key(seat)})) continue;
+    const std::string arrival = store_->get(waiting_key(seat), options_.deadline);
+    if (store_->check({gone_key(seat, arrival)})) continue;
+    arrivals_[seat] = arrival;
+    found.push_back(seat);
+  }
+  return found;
+}
+
+// Whoever computes has not noticed yet, and reports when it next communicates. A process that has
+// ended does not.
+RoundEnd Rounds::collect(const Round& over) {
+  const Clock::time_point until = Clock::now() + options_.deadline;
+  std::vector<int> left = over.seats;
+  std::sort(left.begin(), left.end());
+  std::vector<std::string> reports;
+  while (reports.size() != left.size()) {
+    std::vector<std::string> keys;
+    for (const int seat : left) keys.push_back(report_key(over.number, seat));
+    try {
+      reports = store_->get(keys, kGlance);
+    } catch (const StoreTimeout& timeout) {
+      const bool is_late = Clock::now() >= until;
+      std::erase_if(left, [&](int seat) {
+        const auto& silent = timeout.missing();
+        const std::string key = report_key(over.number, seat);
+        return std::find(silent.begin(), silent.end(), key) != silent.end() &&
+               (is_late || store_->check({gone_key(seat, arrival_of(seat))}));
+      });
+    }
+  }
+  RoundEnd end;
+  for (size_t i = 0; i < left.size(); ++i) end.reports.push_back({left[i], number_in(reports[i])});
+  end.waiting = waiting(over);
+  return end;
+}
+
+void Rounds::announce(int over, const std::string& text) {
+  store_->set({kCurrent, next_key(over)}, {std::to_string(over + 1), text});
+}
+
+std::optional<Round> Rounds::next(const Round& over,
+                                  std::optional<int64_t> step,
+                                  const DecideRound& decide) {
+  const Activity doing("agreeing with those who are left on how to go on", Pace::kOthers);
+  store_->set(report_key(over.number, options_.seat), step ? std::to_string(*step) : "torn");
+  if (options_.seat != 0) {
+    // Seat 0 waits for others first.
+    const std::string text = store_->get(next_key(over.number), 2 * options_.deadline);
+    if (text != kOver && !text.starts_with(kCannot)) {
+      Round round = round_in(text, over.number + 1, options_.seats);
+      if (round.has(options_.seat)) return round;
+    }
+    return wait_from(over.number);
+  }
+  const RoundEnd end = collect(over);
+  const RoundDecision decision = decide(over, end);
+  if (decision.seats.empty()) {
+    announce(over.number, std::string(kCannot) + decision.why);
+    throw PeerLost(decision.why);
+  }
+  for (const int seat : end.waiting) {
+    const bool is_called =
+        std::find(decision.seats.begin(), decision.seats.end(), seat) != decision.seats.end();
+    if (is_called) store_->remove(waiting_key(seat));
+  }
+  announce(over.number, text_of(decision));
+  return Round{.number = over.number + 1, .seats = decision.seats, .step = decision.step};
+}
+
+void Rounds::end(const Round& round) { announce(round.number, std::string(kOver)); }
+
+}  // namespace shoal::cluster

@@ -1,0 +1,102 @@
+// rounds.h -- how a job goes on when its ranks change: those that are left agree through its store on
+// who takes part next, and processes that were started again wait there until they are called.
+//
+//   Rounds rounds(store, {.seat = 3, .seats = 4, .deadline = 10min});
+//   Round round = rounds.first();                          // seats 0, 1, 2, 3
+//   ...                                                    // seat 1 is killed
+//   std::optional<Round> next = rounds.next(round, {.step = 41}, decide);   // seats 0, 2, 3, say
+//
+// A seat is a place that a launcher has started a process for; it keeps its number as long as the
+// job lives. A round is the time between two changes: its world consists of some of the seats, and
+// its ranks are their places in the list. Seat 0 holds the store and decides, so there is nothing to
+// vote on; without it the job has to be started again. The others learn of a process that ends by its
+// last will, which the store executes when the connection breaks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shoal/cluster/store_client.h"
+#include "shoal/core/quantities.h"
+
+namespace shoal::cluster {
+
+struct Round {
+  int number = 0;
+  std::vector<int> seats;  // by rank
+  int64_t step = 0;        // finished steps of the state that it goes on from
+
+  [[nodiscard]] bool has(int seat) const;
+};
+
+// What a seat says when it leaves a round.
+struct RoundReport {
+  int seat = 0;
+  std::optional<int64_t> step;  // finished steps; nothing when its state is between two steps
+};
+
+// What seat 0 knows when a round is over.
+struct RoundEnd {
+  std::vector<RoundReport> reports;  // of the seats that are left, ascending
+  std::vector<int> waiting;          // seats outside the round that can be called in, ascending
+};
+
+struct RoundDecision {
+  std::vector<int> seats = {};  // of the next round; empty: the job cannot go on
+  int64_t step = 0;             // finished steps of the state that it goes on from
+  std::string why = "";         // it cannot
+};
+
+using DecideRound = std::function<RoundDecision(const Round& over, const RoundEnd& end)>;
+
+struct RoundsOptions {
+  int seat = 0;
+  int seats = 1;    // of the job
+  int arrival = 1;  // how many processes this seat has had, this one included
+  Duration deadline = std::chrono::minutes(10);  // for those who have not noticed yet
+};
+
+class Rounds {
+ public:
+  // Leaves this process's will.
+  Rounds(std::shared_ptr<StoreClient> store, const RoundsOptions& options);
+
+  // Returns the round of all seats, with which a job begins.
+  Round first();
+  // Returns the round that this process, which was started again, is called into; nothing when the
+  // job is over. Throws PeerLost when the store is gone.
+  std::optional<Round> called();
+  // Ends a round, and returns the next: with this seat in it, which may take as long as called().
+  // `decide` is called on seat 0. Nothing when the job is over. Throws PeerLost when the job cannot
+  // go on.
+  std::optional<Round> next(const Round& over,
+                            std::optional<int64_t> step,
+                            const DecideRound& decide);
+
+  // On seat 0: returns the seats outside the round that wait to be called.
+  std::vector<int> waiting(const Round& round);
+  // On seat 0: tells those who wait that the job is over.
+  void end(const Round& round);
+
+ private:
+  // Writes what comes after a round: seats, or why there are none.
+  void announce(int over, const std::string& text);
+  std::optional<Round> wait_from(int number);
+  RoundEnd collect(const Round& over);
+  [[nodiscard]] std::string arrival_of(int seat) const;
+
+  std::shared_ptr<StoreClient> store_;
+  RoundsOptions options_;
+  std::map<int, std::string> arrivals_;  // on seat 0: of the processes that were called in
+};
+
+// Whether the job of this store goes through rounds, so that a rank that was started again may wait
+// to be called.
+bool has_rounds(StoreClient& store);
+
+}  // namespace shoal::cluster

@@ -1,0 +1,178 @@
+#include "shoal/plan/replicas.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <set>
+
+#include "shoal/core/error.h"
+#include "shoal/plan/composition.h"
+#include "shoal/plan/layout.h"
+
+namespace shoal::plan {
+namespace {
+
+using config::ParallelConfig;
+
+// The axis whose ranks are replicas, and of which some can go. Without sharding those of dp_shard
+// are replicas too.
+Axis replica_axis(const ParallelConfig& parallel) {
+  const bool no_shard = parallel.sharding == config::Sharding::kNoShard;
+  return no_shard && parallel.dp_replicate == 1 ? Axis::kDpShard : Axis::kDpReplicate;
+}
+
+int ranks_of_replica(const ParallelConfig& parallel, int ranks) {
+  return ranks / mesh_of(parallel, ranks).size(replica_axis(parallel));
+}
+
+// Seats by replica, and by place within it.
+using Grid = std::vector<std::vector<std::optional<int>>>;
+
+// Puts the seats that are left where they were.
+Grid grid_of(const Mesh& mesh, Axis axis, const cluster::Round& round, const std::set<int>& left) {
+  Grid grid(static_cast<size_t>(mesh.size(axis)),
+            std::vector<std::optional<int>>(static_cast<size_t>(mesh.num_groups(axis))));
+  for (int rank = 0; rank < mesh.num_ranks(); ++rank) {
+    const int seat = round.seats[static_cast<size_t>(rank)];
+    if (!left.contains(seat)) continue;
+    grid[static_cast<size_t>(mesh.coordinate(rank, axis))]
+        [static_cast<size_t>(mesh.group_index(rank, axis))] = seat;
+  }
+  return grid;
+}
+
+// Keeps the fullest replicas, in their order; the first among them, because seat 0 is there. Returns
+// the others.
+Grid cut_to(size_t replicas, Grid& grid) {
+  const auto present = [](const auto& replica) {
+    return std::count_if(replica.begin(), replica.end(),
+                         [](const std::optional<int>& seat) { return seat.has_value(); });
+  };
+  Grid cut;
+  while (grid.size() > replicas) {
+    // The last of those with the fewest.
+    const auto emptiest =
+        std::min_element(grid.rbegin(), std::prev(grid.rend()),
+                         [&](const auto& a, const auto& b) { return present(a) < present(b); });
+    cut.push_back(std::move(*emptiest));
+    grid.erase(std::next(emptiest).base());
+  }
+  grid.resize(replicas, std::vector<std::optional<int>>(grid.front().size()));
+  return cut;
+}
+
+// Fills the holes: with ranks of the same place, which have its state, then with any that are free.
+void fill(Grid& grid, Grid cut, const std::vector<int>& waiting) {
+  for (auto& replica : grid) {
+    for (size_t place = 0; place < replica.size(); ++place) {
+      for (size_t i = 0; i < cut.size() && !replica[place]; ++i)
+        std::swap(replica[place], cut[i][place]);
+    }
+  }
+  std::deque<int> free(waiting.begin(), waiting.end());
+  for (const auto& replica : cut) {
+    for (const std::optional<int>& seat : replica) {
+      if (seat) free.push_back(*seat);
+    }
+  }
+  for (auto& replica : grid) {
+    for (std::optional<int>& seat : replica) {
+      if (seat) continue;
+      seat = free.front();
+      free.pop_front();
+    }
+  }
+}
+
+// Returns the last step whose state is there whole: at every place on some rank.
+std::optional<int64_t> whole_step(const Grid& grid,
+                                  const std::vector<cluster::RoundReport>& reports) {
+  std::map<int, int64_t> steps;
+  std::set<int64_t> candidates;
+  for (const cluster::RoundReport& report : reports) {
+    if (!report.step) continue;
+    steps[report.seat] = *report.step;
+    candidates.insert(*report.step);
+  }
+  const auto is_whole = [&](int64_t step) {
+    for (size_t place = 0; place < grid.front().size(); ++place) {
+      const bool there = std::any_of(grid.begin(), grid.end(), [&](const auto& replica) {
+        const auto found = steps.find(*replica[place]);
+        return found != steps.end() && found->second == step;
+      });
+      if (!there) return false;
+    }
+    return true;
+  };
+  const auto last = std::find_if(candidates.rbegin(), candidates.rend(), is_whole);
+  return last == candidates.rend() ? std::nullopt : std::optional(*last);
+}
+
+// Returns the most replicas that so many processes can run, at most as many as the job began with;
+// 0 and the reason when there is none.
+std::pair<int, std::string> most_replicas(const config::RunConfig& config,
+                                          int ranks,
+                                          int processes) {
+  const int size = ranks_of_replica(config.parallel, ranks);
+  std::string why = format("{} ranks are left, and a replica needs {}", processes, size);
+  for (int replicas = std::min(ranks, processes) / size; replicas > 0; --replicas) {
+    config::RunConfig fewer = config;
+    fewer.parallel = replicas_left(config.parallel, ranks, replicas * size);
+    const std::vector<config::Problem> problems = why_not(fewer, replicas * size);
+    if (problems.empty()) return {replicas, ""};
+    why = config::report("the layout that is left cannot be run", problems);
+  }
+  return {0, why};
+}
+
+}  // namespace
+
+bool has_replicas(const ParallelConfig& parallel, int ranks) {
+  return ranks_of_replica(parallel, ranks) < ranks;
+}
+
+ParallelConfig replicas_left(const ParallelConfig& parallel, int ranks, int left) {
+  const int size = ranks_of_replica(parallel, ranks);
+  SHOAL_CHECK(left % size == 0, "{} ranks are no whole number of replicas of {}", left, size);
+  ParallelConfig fewer = parallel;
+  if (replica_axis(parallel) == Axis::kDpShard) {
+    fewer.dp_shard = left / size;
+  } else {
+    fewer.dp_shard = mesh_of(parallel, ranks).size(Axis::kDpShard);
+    fewer.dp_replicate = left / size;
+    // One replica that is sharded is what full_shard means.
+    if (fewer.dp_replicate == 1 && fewer.sharding == config::Sharding::kHybridShard)
+      fewer.sharding = config::Sharding::kFullShard;
+  }
+  return fewer;
+}
+
+cluster::RoundDecision without_lost_replicas(const config::RunConfig& config,
+                                             int ranks,
+                                             const cluster::Round& over,
+                                             const cluster::RoundEnd& end) {
+  const Axis axis = replica_axis(config.parallel);
+  const auto mesh_on = [&](size_t left) {
+    const auto count = static_cast<int>(left);
+    return mesh_of(replicas_left(config.parallel, ranks, count), count);
+  };
+  std::set<int> left;
+  for (const cluster::RoundReport& report : end.reports) left.insert(report.seat);
+  const auto [replicas, why] =
+      most_replicas(config, ranks, static_cast<int>(left.size() + end.waiting.size()));
+  if (replicas == 0) return {.why = why};
+  Grid grid = grid_of(mesh_on(over.seats.size()), axis, over, left);
+  Grid cut = cut_to(static_cast<size_t>(replicas), grid);
+  fill(grid, std::move(cut), end.waiting);
+  const std::optional<int64_t> step = whole_step(grid, end.reports);
+  if (!step) return {.why = "no step is whole on the ranks that are left"};
+  cluster::RoundDecision decision{.seats = {}, .step = *step, .why = ""};
+  const Mesh mesh = mesh_on(static_cast<size_t>(replicas) * grid.front().size());
+  for (int rank = 0; rank < mesh.num_ranks(); ++rank) {
+    const auto& replica = grid[static_cast<size_t>(mesh.coordinate(rank, axis))];
+    decision.seats.push_back(*replica[static_cast<size_t>(mesh.group_index(rank, axis))]);
+  }
+  return decision;
+}
+
+}  // namespace shoal::plan

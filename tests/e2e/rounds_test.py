@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""With comm.lost_rank=go_on, replicas that are left go on when a rank is killed, without a restart, and take its successor back. Each run
+has the figures and the last checkpoint, to the bit, of one that was told to change its layout at the same steps, by checkpoints. Prints
+how long there were no steps.
+
+    SHOAL_SOURCE_DIR=. SHOAL_BINARY_DIR=build/release tests/e2e/rounds_test.py [--losses 30]
+"""
+import argparse
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+
+from faulty_runs import Said, summary
+from training_runs import PATIENCE, Run, equal_checkpoints, kill, ranks_of, shoal
+
+SOURCE = pathlib.Path(os.environ["SHOAL_SOURCE_DIR"]).resolve()
+# Ranks, ranks without one replica, and the layouts on both.
+LAYOUTS = [
+    (4, 2, ["parallel.sharding=hybrid_shard", "parallel.dp_replicate=2"], ["parallel.sharding=full_shard"]),
+    (3, 2, ["parallel.sharding=no_shard", "parallel.dp_replicate=3", "train.precision=bf16"],
+     ["parallel.sharding=no_shard", "parallel.dp_replicate=2", "train.precision=bf16"]),
+    (4, 2, ["parallel.sharding=no_shard", "parallel.tp=2"], ["parallel.sharding=no_shard", "parallel.tp=2"]),
+    (4, 2, ["parallel.sharding=no_shard", "parallel.pp=2", "parallel.dp_replicate=2", "optimizer.kind=muon"],
+     ["parallel.sharding=no_shard", "parallel.pp=2", "optimizer.kind=muon"]),
+]
+COMMON = ["train.eval_every=0", "train.batch=7", "train.micro_batch=2", "train.threads=1", "model.layers=3", "model.width=24", "model.heads=3",
+          "model.context=17", "model.dropout=0.1", "comm.deadline=20s", "train.compare_every=5"]
+
+
+class Steps:
+    """Looks at the steps of a run as they are written, with their times."""
+
+    def __init__(self, run, process):
+        self.seen = [(time.monotonic(), 0)]
+        threading.Thread(target=self._look, args=[run.directory / "metrics.csv", process], daemon=True).start()
+
+    def _look(self, path, process):
+        while process.poll() is None:
+            lines = path.read_bytes().count(b"\n") if path.exists() else 0
+            if lines - 1 > self.seen[-1][1]:
+                self.seen.append((time.monotonic(), lines - 1))
+            time.sleep(0.002)
+
+    def last(self):
+        return self.seen[-1][1]
+
+    def longest_gap(self, after, until):
+        """Between two steps, of those from `after` on up to `until`."""
+        times = [moment for moment, step in self.seen if after <= step <= until]
+        return max(second - first for first, second in zip(times, times[1:]))
+
+
+def rounds_of(run):
+    """Finished steps and ranks of each round after the first."""
+    path = run.directory / "texts.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return [tuple(map(int, re.search(r"after step (\d+) with (\d+) of", row["text"]).groups())) for row in rows if row["tag"] == "round"]
+
+
+def comes_to(condition, process, said):
+    until = time.monotonic() + PATIENCE
+    while not condition():
+        assert process.poll() is None and time.monotonic() < until, f"exit code {process.poll()}:\n{said.so_far()}"
+        time.sleep(0.002)
+
+
+def told(scratch, name, words, changes, steps, layouts):
+    """The same run, with a checkpoint after every step, of which each change of ranks takes the one it is told to."""
+    run = None
+    ranks = max(layouts)
+    for number, (until, next_ranks) in enumerate([*changes, (steps, 0)]):
+        last = until == steps
+        run = Run(scratch, name, *words, *layouts[ranks], "train.save_every=1", "train.keep=100000", "train.background_save=false",
+                  ranks=ranks)
+        if last:
+            run.finish()
+        else:
+            process = run.start()
+            assert run.reaches(until + 1, process), f"{name} ended before step {until + 1}: {process.stderr.read()}"
+            kill(process)
+            for path in run.directory.glob("checkpoints/step-*"):
+                if not path.name[5:].isdigit() or int(path.name[5:]) > until:
+                    shutil.rmtree(path)
+            assert (run.directory / "checkpoints" / f"step-{until:09d}").exists(), f"{name}: no checkpoint of step {until} (change {number})"
+        ranks = next_ranks
+    return run
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--losses", type=int, default=30, help="in all")
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    options = parser.parse_args()
+    print(f"seed {options.seed}")
+    chance = random.Random(options.seed)
+    gaps = {"lost": [], "back": []}
+    wrong = 0
+    shares = [len(range(i, options.losses, len(LAYOUTS))) for i in range(len(LAYOUTS))]
+    with tempfile.TemporaryDirectory() as directory:
+        scratch = pathlib.Path(directory)
+        shoal("prepare", "--input", SOURCE / "CONTRIBUTING.md", "--tokenizer", "byte", "--validation", "none", "--output", scratch / "tokens")
+        for number, (share, (ranks, left, sets, sets_left)) in enumerate(zip(shares, LAYOUTS)):
+            if share == 0:
+                continue
+            steps = 80 * share + 40
+            words = [f"train.steps={steps}", f"data.sources=[{scratch / 'tokens'}]", *COMMON]
+            run = Run(scratch, f"struck{number}", *words, *sets, "train.save_every=0", "comm.lost_rank=go_on", ranks=ranks,
+                      launch=("--max-restarts", "1000"))
+            process = run.start()
+            said = Said(process)
+            seen = Steps(run, process)
+            lost_steps = 0
+            try:
+                for loss in range(1, share + 1):
+                    comes_to(lambda: seen.last() > (rounds_of(run)[-1][0] if loss > 1 else 0) + chance.randint(1, 8), process, said)
+                    time.sleep(chance.random() * 0.03)  # anywhere in a step
+                    rank = chance.randrange(1, ranks)
+                    before = seen.last()
+                    os.kill(ranks_of(process)[rank], signal.SIGKILL)
+                    comes_to(lambda: len(rounds_of(run)) >= 2 * loss, process, said)
+                    gone, back = rounds_of(run)[2 * loss - 2:2 * loss]
+                    lost_steps += max(0, before - gone[0])
+                    comes_to(lambda: seen.last() > back[0], process, said)
+                    gaps["lost"].append(seen.longest_gap(gone[0], gone[0] + 1))
+                    gaps["back"].append(seen.longest_gap(back[0], back[0] + 1))
+                process.wait(timeout=PATIENCE)
+            finally:
+                kill(process)
+            changes = rounds_of(run)
+            shape = all(there == (left if i % 2 == 0 else ranks) for i, (_, there) in enumerate(changes))
+            twin = told(scratch, f"told{number}", words, changes, steps, {ranks: sets, left: sets_left})
+            same = run.figures() == twin.figures() and len(run.figures()) == steps
+            _, shown = equal_checkpoints(run.directory, twin.directory)
+            weights = "tensors that differ 0;" in shown
+            good = process.returncode == 0 and same and weights and shape and lost_steps == 0 and len(changes) == 2 * share
+            wrong += not good
+            print(f"{'ok' if good else 'FAILED'}: {ranks} ranks, {' '.join(sets)}: {share} losses and returns in {steps} steps", flush=True)
+            if not good:
+                other = [step for step, figures in run.figures().items() if twin.figures().get(step) != figures]
+                print(f"exit code {process.returncode}, rounds {changes}, steps lost {lost_steps}, other figures at {other[:9]}\n"
+                      f"{shown}{said.so_far()}")
+    print(f"without steps after a loss: {summary(gaps['lost'])}; when the replica returned: {summary(gaps['back'])}")
+    return 1 if wrong or max(gaps["lost"] + gaps["back"]) > 2 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
