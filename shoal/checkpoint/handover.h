@@ -1,8 +1,8 @@
 // handover.h -- training state that goes from one round of a job to the next in memory.
 //
-//   CarriedState carried = carry(state);                     // before the round's model is destroyed
+//   const CarriedState carried = carry(state);               // before the round's model is destroyed
 //   ...                                                      // the next round has other ranks
-//   hand_over(carried_here ? &*carried_here : nullptr, state, replicas);
+//   hand_over(has_it ? &carried : nullptr, state, replicas);
 //
 // A rank takes its own tensors along. One that has none, because its process was started again, its
 // state was between two steps, or it has another place now, receives them from a replica.

@@ -2,9 +2,9 @@
 // who takes part next, and processes that were started again wait there until they are called.
 //
 //   Rounds rounds(store, {.seat = 3, .seats = 4, .deadline = 10min});
-//   Round round = rounds.first();                          // seats 0, 1, 2, 3
-//   ...                                                    // seat 1 is killed
-//   std::optional<Round> next = rounds.next(round, {.step = 41}, decide);   // seats 0, 2, 3, say
+//   const Round round = rounds.first();                              // seats 0, 1, 2, 3
+//   ...                                                              // seat 1 is killed
+//   const std::optional<Round> next = rounds.next(round, 41, decide);    // seats 0, 2, 3, say
 //
 // A seat is a place that a launcher has started a process for; it keeps its number as long as the
 // job lives. A round is the time between two changes: its world consists of some of the seats, and

@@ -199,7 +199,7 @@ class Job {
   // Returns whether the others may go on without a rank that has failed.
   bool is_dispensable(Rank& rank) {
     if (!options_.replace || !(rank.replaced || rank.child.steps.read().replaceable)) return false;
-    if (cause_ != nullptr || asked_to_stop_) return rank.replaced;
+    if (!goes_on()) return rank.replaced;
     // Whoever has lost a peer may be one of many: then the job has failed.
     const bool lost_a_peer = rank.exit_code() == static_cast<int>(ExitCode::kRequeue);
     rank.judged_at = rank.ended + (lost_a_peer ? options_.settle : Duration(0));
@@ -210,7 +210,7 @@ class Job {
   void replace_ranks() {
     const Clock::time_point now = Clock::now();
     for (Rank& rank : ranks_) {
-      if (cause_ != nullptr || asked_to_stop_) {
+      if (!goes_on()) {
         rank.judged_at.reset();
         rank.again_at.reset();
       }
@@ -221,8 +221,10 @@ class Job {
       rank.began = now;
       rank.running = true;
     }
-    if (cause_ == nullptr && !asked_to_stop_ && the_others_are_done()) end_replacements();
+    if (goes_on() && the_others_are_done()) end_replacements();
   }
+
+  [[nodiscard]] bool goes_on() const { return cause_ == nullptr && !asked_to_stop_ && !done_; }
 
   void judge(Rank& rank) {
     rank.judged_at.reset();
@@ -247,6 +249,7 @@ class Job {
   }
 
   void end_replacements() {
+    done_ = true;
     for (Rank& rank : ranks_) {
       rank.again_at.reset();
       if (rank.replaced && rank.running) ::kill(-rank.child.pid, SIGKILL);
@@ -351,6 +354,7 @@ class Job {
   int orders_ = options_.orders;
   std::optional<Clock::time_point> kill_at_;
   bool told_ = false;  // to end, because a rank has failed
+  bool done_ = false;  // those who are left need not be waited for
   bool killed_ = false;
   bool interrupted_ = false;
   bool asked_to_stop_ = false;

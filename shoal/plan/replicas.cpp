@@ -84,8 +84,10 @@ void fill(Grid& grid, Grid cut, const std::vector<int>& waiting) {
   }
 }
 
-// Returns the last step whose state is there whole: at every place on some rank.
-std::optional<int64_t> whole_step(const Grid& grid,
+// Returns the last step whose state is there whole: at every place on some rank that was at this place
+// before.
+std::optional<int64_t> whole_step(const Grid& before,
+                                  const Grid& grid,
                                   const std::vector<cluster::RoundReport>& reports) {
   std::map<int, int64_t> steps;
   std::set<int64_t> candidates;
@@ -94,11 +96,16 @@ std::optional<int64_t> whole_step(const Grid& grid,
     steps[report.seat] = *report.step;
     candidates.insert(*report.step);
   }
+  const auto is_at = [](const Grid& all, size_t place, int seat) {
+    return std::any_of(all.begin(), all.end(),
+                       [&](const auto& replica) { return replica[place] == seat; });
+  };
   const auto is_whole = [&](int64_t step) {
     for (size_t place = 0; place < grid.front().size(); ++place) {
       const bool there = std::any_of(grid.begin(), grid.end(), [&](const auto& replica) {
         const auto found = steps.find(*replica[place]);
-        return found != steps.end() && found->second == step;
+        return found != steps.end() && found->second == step &&
+               is_at(before, place, *replica[place]);
       });
       if (!there) return false;
     }
@@ -156,15 +163,24 @@ cluster::RoundDecision without_lost_replicas(const config::RunConfig& config,
     const auto count = static_cast<int>(left);
     return mesh_of(replicas_left(config.parallel, ranks, count), count);
   };
-  std::set<int> left;
-  for (const cluster::RoundReport& report : end.reports) left.insert(report.seat);
+  // Whoever has no state need not stay where it was; but rank 0 is where the store is.
+  std::set<int> staying;
+  std::vector<int> free = end.waiting;
+  for (const cluster::RoundReport& report : end.reports) {
+    if (report.step || report.seat == over.seats.front()) {
+      staying.insert(report.seat);
+    } else {
+      free.push_back(report.seat);
+    }
+  }
   const auto [replicas, why] =
-      most_replicas(config, ranks, static_cast<int>(left.size() + end.waiting.size()));
+      most_replicas(config, ranks, static_cast<int>(staying.size() + free.size()));
   if (replicas == 0) return {.why = why};
-  Grid grid = grid_of(mesh_on(over.seats.size()), axis, over, left);
+  const Grid before = grid_of(mesh_on(over.seats.size()), axis, over, staying);
+  Grid grid = before;
   Grid cut = cut_to(static_cast<size_t>(replicas), grid);
-  fill(grid, std::move(cut), end.waiting);
-  const std::optional<int64_t> step = whole_step(grid, end.reports);
+  fill(grid, std::move(cut), free);
+  const std::optional<int64_t> step = whole_step(before, grid, end.reports);
   if (!step) return {.why = "no step is whole on the ranks that are left"};
   cluster::RoundDecision decision{.seats = {}, .step = *step, .why = ""};
   const Mesh mesh = mesh_on(static_cast<size_t>(replicas) * grid.front().size());

@@ -41,6 +41,20 @@ TEST(Restarts, HelpAgainstWrongBitsOfAJobThatHasCheckpoints) {
   EXPECT_FALSE(Restarts({.most = 1}).after(failed(16, 40)).wait);
 }
 
+TEST(Restarts, ReplaceARankAtOnceUnlessItFailsBeforeItIsCalledIn) {
+  Restarts restarts({.most = 5});
+  const auto wait_after = [&](int code, std::optional<int64_t> first) {
+    return restarts.replacement({.exit_code = code, .cause = "", .steps = {first, first}});
+  };
+  EXPECT_EQ(wait_after(kKilled, 40)->wait, Duration(0));
+  EXPECT_EQ(wait_after(kKilled, std::nullopt)->wait, Duration(1000));
+  EXPECT_EQ(wait_after(75, std::nullopt)->wait, Duration(2000));
+  EXPECT_EQ(wait_after(kKilled, 60)->wait, Duration(0));
+  EXPECT_FALSE(wait_after(3, 60)) << "all ranks of the job fail so";
+  EXPECT_EQ(wait_after(kKilled, 70)->wait, Duration(0));
+  EXPECT_EQ(wait_after(kKilled, 80)->wait, std::nullopt) << "the sixth";
+}
+
 TEST(Restarts, AreNotMadeOfAJobThatWasAskedToStop) {
   JobResult result = failed(75, 3);
   result.asked_to_stop = true;

@@ -54,6 +54,53 @@ void eventually(Condition condition) {
   while (!condition()) std::this_thread::yield();
 }
 
+TEST_F(StoreServerTest, ExecutesTheWillOfAConnectionThatEnds) {
+  const StoreServer server(options());
+  StoreClient store = client(server);
+  {
+    StoreClient mortal = client(server);
+    mortal.leave_will("first", "is replaced");
+    mortal.leave_will("will", "gone");
+    EXPECT_FALSE(store.check({"will"}));
+  }
+  EXPECT_EQ(store.get("will", 10s), "gone");  // is woken by it
+  EXPECT_FALSE(store.check({"first"}));
+}
+
+TEST_F(StoreServerTest, KeepsWhatAClientHasWrittenBeforeItsWill) {
+  const StoreServer server(options());
+  StoreClient store = client(server);
+  {
+    StoreClient mortal = client(server);
+    mortal.leave_will("report", "gone");
+    mortal.set("report", "step 41");
+    mortal.leave_will("end", "gone");
+    StoreClient other = client(server);
+    other.leave_will("report", "gone");
+  }
+  store.wait({"end"}, 10s);
+  EXPECT_EQ(store.get("report", 1s), "step 41");
+}
+
+TEST_F(StoreServerTest, KeysUnderAPrefixAreApart) {
+  const StoreServer server(options());
+  StoreClient store = client(server);
+  StoreClient first = store.under("round/1/");
+  StoreClient second = store.under("round/").under("2/");
+  first.set("a", "1");
+  second.set("a", "2");
+  second.set("b", "3");
+  EXPECT_THAT(store.get({"round/1/a", "round/2/a", "round/2/b"}, 1s), ElementsAre("1", "2", "3"));
+  EXPECT_FALSE(first.check({"b"}));
+  EXPECT_EQ(second.clone(10s).get("b", 1s), "3");
+  try {
+    first.wait({"a", "missing"}, 10ms);
+    ADD_FAILURE() << "there is no such key";
+  } catch (const StoreTimeout& timeout) {
+    EXPECT_THAT(timeout.missing(), ElementsAre("missing"));
+  }
+}
+
 TEST_F(StoreServerTest, ServesEveryOperation) {
   const StoreServer server(options());
   StoreClient store = client(server);

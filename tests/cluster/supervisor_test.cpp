@@ -50,6 +50,67 @@ TEST(Supervisor, AllRanksDone) {
   EXPECT_EQ(result.cause, "");
 }
 
+// ---- ranks that a job goes on without ----
+
+// What StepReport::tell_replaceable() writes, and tell(0).
+constexpr const char* kTellsReplaceable =
+    "printf '\\001' | dd of=/dev/fd/$SHOAL_STEP_PAGE_FD bs=1 seek=16 conv=notrunc 2>/dev/null; ";
+constexpr const char* kTellsStep =
+    "printf '\\001' | dd of=/dev/fd/$SHOAL_STEP_PAGE_FD bs=1 seek=0 conv=notrunc 2>/dev/null; ";
+
+TEST(Supervisor, StartsARankAgainThatTheOthersGoOnWithout) {
+  const TempDir directory;
+  const std::string twice = (directory.path() / "twice").string();
+  std::vector<RankEnd> ends;
+  SuperviseOptions options;
+  options.replace = [&](const RankEnd& end, Program& program) {
+    ends.push_back(end);
+    program.environment["AGAIN"] = "yes";
+    return std::optional(Replacement{.wait = Duration(0)});
+  };
+  const JobResult result =
+      supervise({shell("while [ ! -e " + twice + " ]; do sleep 0.01; done"),
+                 shell(std::string(kTellsReplaceable) + "[ -z \"$AGAIN\" ] && kill -9 $$; " +
+                       kTellsStep + "touch " + twice)},
+                options);
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_EQ(result.cause, "");
+  ASSERT_EQ(ends.size(), 1U);
+  EXPECT_TRUE(ends[0].steps.replaceable);
+  EXPECT_THAT(ends[0].cause, AllOf(StartsWith("rank 1 (pid "), HasSubstr("was killed by SIGKILL")));
+}
+
+TEST(Supervisor, DoesNotWaitForARankThatNobodyCallsInAnyMore) {
+  SuperviseOptions options;
+  options.replace = [](const RankEnd& /*end*/, Program& program) {
+    program.arguments[2] = "sleep 60";
+    return std::optional(Replacement{.wait = Duration(0)});
+  };
+  const Clock::time_point began = Clock::now();
+  const JobResult result = supervise(
+      {shell("sleep 0.5"), shell(std::string(kTellsReplaceable) + "kill -9 $$")}, options);
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_LT(Clock::now() - began, 30s);
+}
+
+TEST(Supervisor, FailsWhenTheFirstRankDoesOrNobodyReplaces) {
+  SuperviseOptions options;
+  options.replace = [](const RankEnd& /*end*/, Program& /*program*/) {
+    return std::optional<Replacement>();
+  };
+  EXPECT_EQ(
+      supervise({shell("sleep 60"), shell(std::string(kTellsReplaceable) + "exit 3")}, options)
+          .exit_code,
+      3);
+  options.replace = [](const RankEnd& /*end*/, Program& /*program*/) {
+    return std::optional(Replacement{.wait = Duration(0)});
+  };
+  const JobResult result = supervise(
+      {shell("sleep 0.2; exit 75"), shell(std::string(kTellsReplaceable) + "exit 75")}, options);
+  EXPECT_EQ(result.exit_code, 75);
+  EXPECT_THAT(result.cause, StartsWith("rank 0 "));
+}
+
 TEST(Supervisor, NamesTheFirstCauseAndStopsTheOthers) {
   const Clock::time_point began = Clock::now();
   const JobResult result =

@@ -19,6 +19,8 @@ from threads import hang
 from training_runs import PATIENCE, Run, end_of, kill, ranks_of, shoal
 
 SOURCE = pathlib.Path(os.environ["SHOAL_SOURCE_DIR"]).resolve()
+# A stuck rank speaks a tenth of this before the calls of its peers run out: more than a busy host takes away.
+HANG_DEADLINE = 6  # seconds
 COMMON = ["train.eval_every=0", "train.batch=4", "train.micro_batch=2", "train.save_every=0", "train.threads=1", "train.steps=1000000",
           "model.layers=3", "model.width=48", "model.heads=3", "model.context=61"]
 
@@ -33,18 +35,18 @@ def started(scratch, name, *sets, ranks):
 def hangs(scratch, words):
     """The step thread of a rank gets into an endless loop."""
     for name, layout, ranks in (("tp", ["parallel.tp=2", "parallel.dp_replicate=1"], 2), ("pp", ["parallel.pp=3"], 3)):
-        run, process = started(scratch, f"hang-{name}", *words, *layout, "comm.deadline=3s", ranks=ranks)
+        run, process = started(scratch, f"hang-{name}", *words, *layout, f"comm.deadline={HANG_DEADLINE}s", ranks=ranks)
         stuck = ranks - 1
         pid = ranks_of(process)[stuck]
         hang(pid, PATIENCE)
         began = time.monotonic()
         said = end_of(process, 71)
         took = time.monotonic() - began
-        assert re.search(rf"rank {stuck} on \S+ has made no progress for 3s in step \d+, \S+.* \(line \d+ of the program\)", said), said
+        assert re.search(rf"rank {stuck} on \S+ has made no progress for \ds in step \d+, \S+.* \(line \d+ of the program\)", said), said
         # Kernels in assembly cannot be unwound: there the stack ends.
         assert re.search(rf"thread step runs:\n.*\[{stuck}\]   .*libtorch_cpu", said), said
         assert re.search(rf"launch: rank {stuck} \(pid {pid}\) ended with exit code 71 in step \d+", said), said
-        print(f"{name}: an endless loop in rank {stuck} was found with its stack; all over after {took:.1f} s with a deadline of 3 s", flush=True)
+        print(f"{name}: an endless loop in rank {stuck} was found with its stack; all over after {took:.1f} s with a deadline of {HANG_DEADLINE} s", flush=True)
 
 
 def falls_silent(scratch, words):

@@ -16,6 +16,7 @@
 #include "shoal/cluster/page_server.h"
 #include "shoal/cluster/rendezvous.h"
 #include "shoal/cluster/restarts.h"
+#include "shoal/cluster/rounds.h"
 #include "shoal/cluster/run_owner.h"
 #include "shoal/cluster/secret.h"
 #include "shoal/cluster/staging.h"
@@ -171,6 +172,13 @@ int restarts(const std::vector<Program>& programs, const SuperviseOptions& optio
     if (!verdict.wait) return verdict.exit_code;
     std::this_thread::sleep_for(*verdict.wait);
   }
+}
+
+// shoal/cluster/rounds.h
+void rounds(const std::shared_ptr<StoreClient>& store, const DecideRound& decide) {
+  Rounds rounds(store, {.seat = 3, .seats = 4, .deadline = 10min});
+  const Round round = rounds.first();
+  const std::optional<Round> next = rounds.next(round, 41, decide);
 }
 
 // shoal/cluster/page_server.h

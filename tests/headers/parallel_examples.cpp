@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <vector>
 
+#include "shoal/checkpoint/handover.h"
 #include "shoal/checkpoint/held_tensors.h"
 #include "shoal/checkpoint/resume.h"
 #include "shoal/checkpoint/saver.h"
@@ -107,6 +108,12 @@ void tensor_rows(const comm::Group& group,
 
 namespace shoal::checkpoint {
 namespace {
+
+// shoal/checkpoint/handover.h
+void handover(const TrainingState& state, const comm::Group& replicas, bool has_it) {
+  const CarriedState carried = carry(state);
+  hand_over(has_it ? &carried : nullptr, state, replicas);
+}
 
 // shoal/checkpoint/resume.h
 void refuse_other_data(const Described& found) {}

@@ -24,6 +24,7 @@
 #include "shoal/plan/program_text.h"
 #include "shoal/plan/rank_clock.h"
 #include "shoal/plan/rank_plan.h"
+#include "shoal/plan/replicas.h"
 #include "shoal/plan/roles.h"
 #include "shoal/plan/run_forecast.h"
 #include "shoal/plan/schedule.h"
@@ -164,6 +165,19 @@ void device_allowance_beside(const RankPlan& plan) {
 void memory_of(const config::RunConfig& config) {
   const Memory memory = memory_of_step(config, mesh_of(config.parallel, 4), /*rank=*/0);
   memory.state(), memory.peak();
+}
+
+// shoal/plan/replicas.h
+TEST(HeaderExamples, Replicas) {
+  const config::RunConfig config = config::load_or_throw(
+      {.sets = {"parallel.sharding=hybrid_shard", "parallel.dp_replicate=2", "train.batch=8"},
+       .job = config::JobSize{8, 8}});
+  const cluster::Round over{.number = 0, .seats = {0, 1, 2, 3, 4, 5, 6, 7}};
+  const cluster::RoundEnd end{.reports = {{0, 41}, {1, 41}, {2, 41}, {3, 41}, {4, 41}, {5, 41}},
+                              .waiting = {}};
+  const cluster::RoundDecision next = without_lost_replicas(config, /*ranks=*/8, over, end);
+  EXPECT_THAT(next.seats, ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(replicas_left(config.parallel, 8, 4).dp_replicate, 1);
 }
 
 // shoal/plan/mesh.h
