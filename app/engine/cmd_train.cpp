@@ -105,7 +105,7 @@ std::pair<std::string, std::string> turn_of(const Run& run, int64_t steps_done) 
   const cluster::Round& round = run.world.round();
   if (round.number > 0)
     return {"round", format("goes on after step {} with {} of {} ranks", steps_done,
-                            round.seats.size(), run.job.me.world_size)};
+                            round.seats.size(), run.job.ranks())};
   if (run.job.me.restarts > 0)
     return {"restart", format("restart {}: goes on after step {}{}", run.job.me.restarts,
                               steps_done, cause_of_restart(run.job))};
@@ -153,7 +153,7 @@ void require_memory(const config::RunConfig& config, const comm::World& world) {
 // ---- rounds: replicas are lost and come back ----
 
 void require_replicas(const Job& job, const comm::World& world) {
-  if (!plan::has_replicas(job.config.parallel, job.me.world_size))
+  if (!plan::has_replicas(job.config.parallel, job.ranks()))
     throw UsageError(
         "comm.lost_rank is go_on, but this layout has one copy of the model, so that nothing can "
         "go "
@@ -168,18 +168,18 @@ void require_replicas(const Job& job, const comm::World& world) {
 config::RunConfig config_of_round(const Job& job, const comm::World& world) {
   config::RunConfig config = job.config;
   if (world.round().number > 0)
-    config.parallel = plan::replicas_left(config.parallel, job.me.world_size, world.size());
+    config.parallel = plan::replicas_left(config.parallel, job.ranks(), world.size());
   return config;
 }
 
 // Whether another round would have more ranks than this one.
 bool others_are_back(const Job& job, comm::World& world) {
-  if (!world.has_rounds() || world.size() == job.me.world_size) return false;
+  if (!world.has_rounds() || world.size() == job.ranks()) return false;
   cluster::RoundEnd end{.reports = {}, .waiting = world.waiting_seats()};
   if (end.waiting.empty()) return false;
   const cluster::Round& now = world.round();
   for (const int seat : now.seats) end.reports.push_back({seat, now.step});
-  return plan::without_lost_replicas(job.config, job.me.world_size, now, end).seats.size() >
+  return plan::without_lost_replicas(job.config, job.ranks(), now, end).seats.size() >
          now.seats.size();
 }
 
@@ -225,11 +225,11 @@ int train_in_rounds(const Run& run) {
     const bool goes_on = run.world.next_round(
         carried ? std::optional(carried->progress.step) : std::nullopt,
         [&](const cluster::Round& over, const cluster::RoundEnd& end) {
-          return plan::without_lost_replicas(run.job.config, run.job.me.world_size, over, end);
+          return plan::without_lost_replicas(run.job.config, run.job.ranks(), over, end);
         });
     if (!goes_on) return 0;
     log::info("goes on after step {} with {} of {} ranks", run.world.round().step, run.world.size(),
-              run.job.me.world_size);
+              run.job.ranks());
   }
 }
 
@@ -264,8 +264,11 @@ int run_train(const std::vector<std::string>& arguments) {
   comm::WorldOptions options = world_options(job);
   options.board = &board;
   options.rounds = job.config.comm.lost_rank == config::LostRank::kGoOn;
+  options.spares = job.config.comm.spare_ranks;
+  cluster::StepReport report;
+  if (job.me.rank >= job.ranks()) report.tell_replaceable();
   const auto world = comm::World::join(job.me, job.environment, options);
-  if (!world) return 0;  // the job has ended without this process, which was started again
+  if (!world) return 0;  // the job has ended without this process
   if (options.rounds) require_replicas(job, *world);
   // A process that is called into a later round finds the others beyond this.
   const bool begins = world->round().number == 0;
@@ -276,7 +279,6 @@ int run_train(const std::vector<std::string>& arguments) {
                    : nullptr;
   // Launchers of several hosts count their own restarts.
   const bool restarted = begins && world->control().any(job.me.restarts > 0, "a restart");
-  cluster::StepReport report;
   if (options.rounds && !job.speaks()) report.tell_replaceable();
   return train_in_rounds({.job = job,
                           .directory = directory,

@@ -32,6 +32,12 @@ namespace {
   std::_Exit(code);
 }
 
+// Spare ranks are not part of the layout that the config is checked for. What is wrong with the config
+// is told after that.
+int spares_in(const std::optional<std::string>& file, const std::vector<std::string>& sets) {
+  return config::load({.file = file, .sets = sets}).config.comm.spare_ranks;
+}
+
 }  // namespace
 
 Job start_job(const std::optional<std::string>& file,
@@ -41,12 +47,14 @@ Job start_job(const std::optional<std::string>& file,
   job.environment = cluster::Environment::of_this_process();
   job.me = cluster::detect_membership(job.environment);
   const bool check_ranks = job.launched() || check != RankCheck::kAnyWhenAlone;
+  const int spares = check == RankCheck::kForTraining ? spares_in(file, sets) : 0;
   job.config = config::load_or_throw(
       {.file = file,
        .sets = sets,
-       .job = check_ranks ? std::optional(config::JobSize{job.me.world_size, job.me.local_size})
-                          : std::nullopt});
-  if (check == RankCheck::kForTraining) plan::require_layout(job.config, job.me.world_size);
+       .job = check_ranks
+                  ? std::optional(config::JobSize{job.me.world_size - spares, job.me.local_size})
+                  : std::nullopt});
+  if (check == RankCheck::kForTraining) plan::require_layout(job.config, job.ranks());
   log::configure({.level = job.config.log.level,
                   .rank = job.me.rank,
                   .world_size = job.me.world_size,

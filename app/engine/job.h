@@ -21,6 +21,8 @@ struct Job {
   config::RunConfig config;  // checked for the number of ranks, `auto` resolved
 
   [[nodiscard]] bool speaks() const { return me.rank == 0; }
+  // Returns the ranks of the layout, without those that are spare.
+  [[nodiscard]] int ranks() const { return me.world_size - config.comm.spare_ranks; }
   [[nodiscard]] bool launched() const { return me.launcher != "none"; }
 };
 

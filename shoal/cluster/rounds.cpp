@@ -72,9 +72,9 @@ Rounds::Rounds(std::shared_ptr<StoreClient> store, const RoundsOptions& options)
   store_->leave_will(gone_key(options_.seat, std::to_string(options_.arrival)), "");
 }
 
-Round Rounds::first() {
+Round Rounds::first(int seats) {
   if (options_.seat == 0) store_->set(kCurrent, "0");
-  Round round{.number = 0, .seats = std::vector<int>(static_cast<size_t>(options_.seats))};
+  Round round{.number = 0, .seats = std::vector<int>(static_cast<size_t>(seats))};
   std::iota(round.seats.begin(), round.seats.end(), 0);
   return round;
 }
@@ -183,6 +183,8 @@ std::optional<Round> Rounds::next(const Round& over,
   announce(over.number, text_of(decision));
   return Round{.number = over.number + 1, .seats = decision.seats, .step = decision.step};
 }
+
+void Rounds::give_up(int seat) { store_->set(gone_key(seat, arrival_of(seat)), ""); }
 
 void Rounds::end(const Round& round) { announce(round.number, std::string(kOver)); }
 

@@ -2,7 +2,7 @@
 // who takes part next, and processes that were started again wait there until they are called.
 //
 //   Rounds rounds(store, {.seat = 3, .seats = 4, .deadline = 10min});
-//   const Round round = rounds.first();                              // seats 0, 1, 2, 3
+//   const Round round = rounds.first(4);                             // seats 0, 1, 2, 3
 //   ...                                                              // seat 1 is killed
 //   const std::optional<Round> next = rounds.next(round, 41, decide);    // seats 0, 2, 3, say
 //
@@ -66,8 +66,9 @@ class Rounds {
   // Leaves this process's will.
   Rounds(std::shared_ptr<StoreClient> store, const RoundsOptions& options);
 
-  // Returns the round of all seats, with which a job begins.
-  Round first();
+  // Returns the round of the first so many seats, with which a job begins; the others are spare, and
+  // wait in called().
+  Round first(int seats);
   // Returns the round that this process, which was started again, is called into; nothing when the
   // job is over. Throws PeerLost when the store is gone.
   std::optional<Round> called();
@@ -80,6 +81,8 @@ class Rounds {
 
   // On seat 0: returns the seats outside the round that wait to be called.
   std::vector<int> waiting(const Round& round);
+  // On seat 0: does not wait for this seat at the end of the round, although its process may live.
+  void give_up(int seat);
   // On seat 0: tells those who wait that the job is over.
   void end(const Round& round);
 

@@ -106,6 +106,7 @@ void Watcher::look_at_others() {
   const std::vector<std::string> beats = options_.store->get(keys, silence_);
   const Clock::time_point now = Clock::now();
   std::vector<std::string> lost;
+  std::vector<int> silent;
   for (int rank = 1; rank < options_.world_size; ++rank) {
     SeenRank& seen = others_[static_cast<size_t>(rank)];
     const std::string& beat = beats[static_cast<size_t>(rank) - 1];
@@ -116,11 +117,13 @@ void Watcher::look_at_others() {
     }
     if (now - seen.since >= period_ * 5 / 2 && !std::exchange(seen.told, true))
       options_.store->set(silent_key(rank), "");
-    if (now - seen.since >= silence_)
-      lost.push_back(format("rank {} does not answer for {}, last heard of {}", rank,
-                            rounded(now - seen.since), words_of(beat)));
+    if (now - seen.since < silence_) continue;
+    silent.push_back(rank);
+    lost.push_back(format("rank {} does not answer for {}, last heard of {}", rank,
+                          rounded(now - seen.since), words_of(beat)));
   }
   if (lost.empty()) return;
+  if (options_.on_silent) options_.on_silent(silent);
   std::string text;
   for (size_t i = 0; i < std::min(lost.size(), kMostDescribed); ++i)
     text += (i == 0 ? "" : "; ") + lost[i];

@@ -44,8 +44,11 @@ struct WatcherOptions {
   std::shared_ptr<StoreClient> store = nullptr;  // nullptr: the rank watches only itself
   const ActivityBoard* board = nullptr;          // outlives the watcher
   Duration deadline = std::chrono::minutes(10);
-  // Called on the watcher's thread, and has to end the process: other threads may be stuck.
+  // Called on the watcher's thread, which does nothing more then. It has to end the process, because
+  // other threads may be stuck; or their calls, when a rank is lost.
   std::function<void(const Error&)> on_end;
+  // Told on rank 0, before that, which ranks have fallen silent.
+  std::function<void(const std::vector<int>& ranks)> on_silent = nullptr;
 };
 
 // The silence after which a rank is taken for lost: a twentieth of the deadline of a call, and not

@@ -93,8 +93,8 @@ class World::Parts {
   std::optional<Control> control;
   std::unique_ptr<cluster::Watcher> watcher;
 
-  // Meets the other ranks. Returns false when this process was started again, and the job ended before
-  // it was called in.
+  // Meets the other ranks. Returns false when this process had to wait to be called in, and the job
+  // ended before that.
   bool meet(Backend backend, const cluster::Environment& environment) {
     if (backend == Backend::kLocal || backend == Backend::kMpi) return true;
     for (;;) {
@@ -107,8 +107,9 @@ class World::Parts {
                                                               .seats = me.world_size,
                                                               .arrival = meeting->arrival(),
                                                               .deadline = options.deadline});
-      if (meeting->arrival() == 1) {
-        round = rounds->first();
+      const int taking_part = me.world_size - options.spares;
+      if (meeting->arrival() == 1 && me.rank < taking_part) {
+        enter(rounds->first(taking_part));
         return true;
       }
       try {
@@ -175,6 +176,27 @@ class World::Parts {
       if (!told) throw Error(lost);  // from a thread: terminates the process
       told(lost);
     };
+  }
+
+  // A job with rounds goes on without a rank that does not answer: calls that wait for it fail, and the
+  // thread that made them leaves the round. A rank that is stuck itself ends.
+  [[nodiscard]] std::function<void(const Error&)> on_watched() {
+    return [this, end = on_lost()](const Error& error) {
+      if (!has_rounds() || error.exit_code() != ExitCode::kRequeue) return end(error);
+      log::warn("{}", error.what());
+      break_off();
+    };
+  }
+
+  [[nodiscard]] std::function<void(const std::vector<int>&)> on_silent() {
+    return [this](const std::vector<int>& ranks) {
+      if (!has_rounds()) return;
+      for (const int rank : ranks) rounds->give_up(round.seats[static_cast<size_t>(rank)]);
+    };
+  }
+
+  [[nodiscard]] bool has_rounds() const {
+    return rounds && (data == nullptr || data->can_break_off());
   }
 
   // Every rank counts every group, also one it is alone in: so that all know a new group by the same
@@ -359,7 +381,8 @@ void World::watch() {
                               .store = parts_->store,
                               .board = parts_->options.board,
                               .deadline = parts_->options.deadline,
-                              .on_end = parts_->on_lost()});
+                              .on_end = parts_->on_watched(),
+                              .on_silent = parts_->on_silent()});
   control().barrier("every rank is watched");
 }
 
@@ -388,9 +411,7 @@ std::vector<std::string> World::hosts() {
   return names;
 }
 
-bool World::has_rounds() const {
-  return parts_->rounds && (parts_->data == nullptr || parts_->data->can_break_off());
-}
+bool World::has_rounds() const { return parts_->has_rounds(); }
 
 const cluster::Round& World::round() const { return parts_->round; }
 

@@ -51,6 +51,7 @@ struct WorldOptions {
   int control_block = Control::kBlock;
   // Whether the job may go on with other ranks: next_round(). Only Gloo's groups can be left.
   bool rounds = false;
+  int spares = 0;  // the last so many ranks take no part until they are called into a round
 };
 
 // Returns the options of a config; the rest stays at its default.
@@ -58,8 +59,8 @@ WorldOptions world_options(const config::RunConfig& config);
 
 class World {
  public:
-  // Returns nullptr for a process that was started again, when the job has ended before it was
-  // called into a round.
+  // Returns nullptr for a spare rank, or a process that was started again, when the job has ended
+  // before it was called into a round.
   static std::unique_ptr<World> join(const cluster::Membership& me,
                                      const cluster::Environment& environment,
                                      const WorldOptions& options);

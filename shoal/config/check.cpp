@@ -141,6 +141,14 @@ void check_kept_steps(const TrainConfig& train, std::vector<Problem>& found) {
                                                (kept / saved + 1) * saved, saved)});
 }
 
+void check_spares(const CommConfig& comm, std::vector<Problem>& found) {
+  if (comm.spare_ranks == 0 || comm.lost_rank == LostRank::kGoOn) return;
+  found.push_back(
+      {.where = "comm.spare_ranks",
+       .what = format("{} ranks would wait for ever: comm.lost_rank is restart", comm.spare_ranks),
+       .hint = "write comm.lost_rank: go_on, or no spare ranks"});
+}
+
 // Traces are for looking at: files of every step would fill the disk.
 void check_traced_steps(const TrainConfig& train, std::vector<Problem>& found) {
   constexpr size_t kMostTraces = 100;
@@ -181,6 +189,7 @@ std::vector<Problem> check(const RunConfig& config, const JobSize& job) {
   check_weights(config.data, found);
   check_kept_steps(config.train, found);
   check_traced_steps(config.train, found);
+  check_spares(config.comm, found);
   return found;
 }
 

@@ -8,6 +8,7 @@
 
 #include "shoal/config/rule.h"
 #include "shoal/config/value.h"
+#include "shoal/core/limits.h"
 #include "shoal/core/quantities.h"
 
 namespace shoal::config {
@@ -33,6 +34,7 @@ struct CommConfig {
   Duration rendezvous = std::chrono::minutes(5);
   std::optional<std::string> interface = std::nullopt;
   LostRank lost_rank = LostRank::kRestart;
+  int spare_ranks = 0;
 
   template <class Self, class Visit>
   static void fields(Self& self, Visit&& visit) {
@@ -57,6 +59,11 @@ struct CommConfig {
           "newest "
           "checkpoint; go_on: with two or more replicas, those that are left take the next step "
           "without it, and take it back when it returns");
+    visit(
+        "spare_ranks", self.spare_ranks,
+        "with go_on: ranks that are started beyond those of the layout, and take the place of lost "
+        "ones at once",
+        between(0, kMaxRanks - 1));
   }
 };
 

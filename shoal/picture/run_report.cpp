@@ -51,11 +51,19 @@ double median_step_seconds(const RunFacts& facts) {
   return median(std::move(seconds));
 }
 
+// Restarts, and changes of the ranks without one.
+std::vector<const metrics::TextRecord*> turns_of(const RunFacts& facts) {
+  std::vector<const metrics::TextRecord*> turns = texts_of(facts, "restart");
+  for (const metrics::TextRecord* round : texts_of(facts, "round")) turns.push_back(round);
+  std::stable_sort(turns.begin(), turns.end(),
+                   [](const auto* a, const auto* b) { return a->step < b->step; });
+  return turns;
+}
+
 // A chart over all steps; restarts are dashed lines in each.
 Curve curve_of(const RunFacts& facts, std::vector<CurvePoint> points) {
   Curve curve{.points = std::move(points), .last_step = facts.records.back().step};
-  for (const metrics::TextRecord* restart : texts_of(facts, "restart"))
-    curve.uprights.push_back(restart->step);
+  for (const metrics::TextRecord* turn : turns_of(facts)) curve.uprights.push_back(turn->step);
   return curve;
 }
 
@@ -85,6 +93,8 @@ void draw_head(Markup& markup, const RunFacts& facts) {
   tile(markup, shown(seconds, Show::kTime), "in steps");
   if (const size_t restarts = texts_of(facts, "restart").size(); restarts > 0)
     tile(markup, std::to_string(restarts), "restarts");
+  if (const size_t rounds = texts_of(facts, "round").size(); rounds > 0)
+    tile(markup, std::to_string(rounds), "changes of ranks");
   if (last.skipped_steps > 0)
     tile(markup, std::to_string(last.skipped_steps), "steps skipped", "alarm");
   markup.close();
@@ -95,7 +105,9 @@ void draw_loss(Markup& markup, const RunFacts& facts) {
   begin_section(markup, "Loss", "Mean cross-entropy per token, in nats.");
   std::vector<LegendEntry> entries = {{std::string(class_of(Ink::kBackward)), "training"}};
   if (!validated.empty()) entries.push_back({"mark", "validation"});
-  if (!texts_of(facts, "restart").empty()) entries.push_back({"peak", "restart"});
+  if (!turns_of(facts).empty())
+    entries.push_back(
+        {"peak", texts_of(facts, "round").empty() ? "restart" : "restart, or change of ranks"});
   legend(markup, entries);
   Curve curve =
       curve_of(facts, points_of(facts, [](const StepRecord& record) -> std::optional<double> {
@@ -181,7 +193,7 @@ void draw_expected(Markup& markup, const RunFacts& facts) {
 }
 
 void draw_restarts(Markup& markup, const RunFacts& facts) {
-  const auto restarts = texts_of(facts, "restart");
+  const auto restarts = turns_of(facts);
   if (restarts.empty()) return;
   begin_section(markup, "Faults and restarts", "");
   Table table(markup, "", {});

@@ -29,7 +29,7 @@ class RoundsTest : public ::testing::Test {
  protected:
   RoundsTest() {
     for (int seat = 0; seat < kSeats; ++seat) seats_.push_back(process(seat, 1));
-    for (const auto& seat : seats_) first_ = seat->first();
+    for (const auto& seat : seats_) first_ = seat->first(kSeats);
   }
 
   // A process of a seat, with a connection of its own.

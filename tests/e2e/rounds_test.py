@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""With comm.lost_rank=go_on, replicas that are left go on when a rank is killed, without a restart, and take its successor back. Each run
-has the figures and the last checkpoint, to the bit, of one that was told to change its layout at the same steps, by checkpoints. Prints
-how long there were no steps.
+"""With comm.lost_rank=go_on, replicas that are left go on when a rank is killed or falls silent, without a restart, and take it or its
+successor back. Each run has the figures and the last checkpoint, to the bit, of one that was told to change its layout at the same
+steps, by checkpoints. Prints how long there were no steps.
 
     SHOAL_SOURCE_DIR=. SHOAL_BINARY_DIR=build/release tests/e2e/rounds_test.py [--losses 30]
 """
@@ -31,6 +31,7 @@ LAYOUTS = [
     (4, 2, ["parallel.sharding=no_shard", "parallel.pp=2", "parallel.dp_replicate=2", "optimizer.kind=muon"],
      ["parallel.sharding=no_shard", "parallel.pp=2", "optimizer.kind=muon"]),
 ]
+SILENCE = 5  # seconds, of the deadline below
 COMMON = ["train.eval_every=0", "train.batch=7", "train.micro_batch=2", "train.threads=1", "model.layers=3", "model.width=24", "model.heads=3",
           "model.context=17", "model.dropout=0.1", "comm.deadline=20s", "train.compare_every=5"]
 
@@ -78,8 +79,8 @@ def told(scratch, name, words, changes, steps, layouts):
     ranks = max(layouts)
     for number, (until, next_ranks) in enumerate([*changes, (steps, 0)]):
         last = until == steps
-        run = Run(scratch, name, *words, *layouts[ranks], "train.save_every=1", "train.keep=100000", "train.background_save=false",
-                  ranks=ranks)
+        saves = ["train.save_every=0"] if last else ["train.save_every=1", "train.keep=100000", "train.background_save=false"]
+        run = Run(scratch, name, *words, *layouts[ranks], *saves, ranks=ranks)
         if last:
             run.finish()
         else:
@@ -94,6 +95,33 @@ def told(scratch, name, words, changes, steps, layouts):
     return run
 
 
+def takes_over(scratch, words, losses, chance):
+    """A spare rank takes the place of each that is killed: no replica is missed, and the run is that of a job without losses. What is wrong."""
+    sets = ["parallel.sharding=hybrid_shard", "parallel.dp_replicate=2"]
+    steps = 40 * losses + 40
+    words = [*words, f"train.steps={steps}", *sets, "train.save_every=0"]
+    whole = Run(scratch, "whole", *words, ranks=4)
+    whole.finish()
+    run = Run(scratch, "spared", *words, "comm.lost_rank=go_on", "comm.spare_ranks=1", ranks=5, launch=("--max-restarts", "1000"))
+    process = run.start()
+    said = Said(process)
+    try:
+        for loss in range(1, losses + 1):
+            reached = rounds_of(run)[-1][0] if loss > 1 else 0
+            assert run.reaches(reached + chance.randint(2, 9), process), said.so_far()
+            # Who takes part is told by the log alone; a spare that is killed is replaced, and nothing else happens.
+            os.kill(ranks_of(process)[chance.choice([1, 2, 3])], signal.SIGKILL)
+            comes_to(lambda: len(rounds_of(run)) >= 1, process, said)
+            time.sleep(0.5)
+        process.wait(timeout=PATIENCE)
+    finally:
+        kill(process)
+    same = whole.figures() == run.figures() and len(run.figures()) == steps
+    _, shown = equal_checkpoints(whole.directory, run.directory)
+    good = process.returncode == 0 and same and "tensors that differ 0;" in shown and all(there == 4 for _, there in rounds_of(run))
+    return None if good else f"exit code {process.returncode}, figures equal: {same}, rounds {rounds_of(run)}\n{shown}{said.so_far()}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--losses", type=int, default=30, help="in all")
@@ -101,7 +129,7 @@ def main():
     options = parser.parse_args()
     print(f"seed {options.seed}")
     chance = random.Random(options.seed)
-    gaps = {"lost": [], "back": []}
+    gaps = {"killed": [], "stopped": [], "back": []}
     wrong = 0
     shares = [len(range(i, options.losses, len(LAYOUTS))) for i in range(len(LAYOUTS))]
     with tempfile.TemporaryDirectory() as directory:
@@ -124,12 +152,17 @@ def main():
                     time.sleep(chance.random() * 0.03)  # anywhere in a step
                     rank = chance.randrange(1, ranks)
                     before = seen.last()
-                    os.kill(ranks_of(process)[rank], signal.SIGKILL)
+                    kind = "stopped" if loss % 4 == 0 else "killed"
+                    pid = ranks_of(process)[rank]
+                    os.kill(pid, signal.SIGKILL if kind == "killed" else signal.SIGSTOP)
+                    comes_to(lambda: len(rounds_of(run)) >= 2 * loss - 1, process, said)
+                    if kind == "stopped":
+                        os.kill(pid, signal.SIGCONT)
                     comes_to(lambda: len(rounds_of(run)) >= 2 * loss, process, said)
                     gone, back = rounds_of(run)[2 * loss - 2:2 * loss]
                     lost_steps += max(0, before - gone[0])
                     comes_to(lambda: seen.last() > back[0], process, said)
-                    gaps["lost"].append(seen.longest_gap(gone[0], gone[0] + 1))
+                    gaps[kind].append(seen.longest_gap(gone[0], gone[0] + 1))
                     gaps["back"].append(seen.longest_gap(back[0], back[0] + 1))
                 process.wait(timeout=PATIENCE)
             finally:
@@ -147,8 +180,13 @@ def main():
                 other = [step for step, figures in run.figures().items() if twin.figures().get(step) != figures]
                 print(f"exit code {process.returncode}, rounds {changes}, steps lost {lost_steps}, other figures at {other[:9]}\n"
                       f"{shown}{said.so_far()}")
-    print(f"without steps after a loss: {summary(gaps['lost'])}; when the replica returned: {summary(gaps['back'])}")
-    return 1 if wrong or max(gaps["lost"] + gaps["back"]) > 2 else 0
+        problem = takes_over(scratch, [f"data.sources=[{scratch / 'tokens'}]", *COMMON], max(1, options.losses // 8), chance)
+        print(problem or "ok: spare ranks take over", flush=True)
+        wrong += problem is not None
+    print(f"without steps: after a kill {summary(gaps['killed'])}; after a rank fell silent {summary(gaps['stopped'])}, of which {SILENCE} s "
+          f"are silence; when the replica returned {summary(gaps['back'])}")
+    slow = max(gaps["killed"] + gaps["back"]) > 2 or max(gaps["stopped"], default=0) > SILENCE + 2
+    return 1 if wrong or slow else 0
 
 
 if __name__ == "__main__":

@@ -177,7 +177,7 @@ int restarts(const std::vector<Program>& programs, const SuperviseOptions& optio
 // shoal/cluster/rounds.h
 void rounds(const std::shared_ptr<StoreClient>& store, const DecideRound& decide) {
   Rounds rounds(store, {.seat = 3, .seats = 4, .deadline = 10min});
-  const Round round = rounds.first();
+  const Round round = rounds.first(4);
   const std::optional<Round> next = rounds.next(round, 41, decide);
 }
 
