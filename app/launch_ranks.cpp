@@ -25,18 +25,18 @@ int launch_ranks(std::vector<cluster::Program> programs,
     program.environment[cluster::kRestartCountVariable] = std::to_string(restarts.count());
     program.environment[cluster::kRestartCauseVariable] = cause;
   };
-  if (restart_options.most > 0)
-    watched.replace = [&](const cluster::RankEnd& end, cluster::Program& program) {
-      const std::optional<cluster::Replacement> replacement = restarts.replacement(end);
-      if (!replacement) return replacement;
-      std::cerr << format("launch: {}; the others go on without it{}\n", end.cause,
-                          replacement->wait ? format(", and it is started again: restart {} of {}",
-                                                     restarts.count(), restart_options.most)
-                                            : std::string())
-                << std::flush;
-      tell_program(program, end.cause);
-      return replacement;
-    };
+  watched.replace = [&](const cluster::RankEnd& end, cluster::Program& program) {
+    const std::optional<cluster::Replacement> replacement = restarts.replacement(end);
+    if (!replacement && end.was_replacement) std::cerr << "launch: " << end.cause << std::endl;
+    if (!replacement) return replacement;
+    std::cerr << format("launch: {}; the others go on without it{}\n", end.cause,
+                        replacement->wait ? format(", and it is started again: restart {} of {}",
+                                                   restarts.count(), restart_options.most)
+                                          : std::string())
+              << std::flush;
+    tell_program(program, end.cause);
+    return replacement;
+  };
   for (;;) {
     const cluster::JobResult result = cluster::supervise(programs, watched);
     if (!result.cause.empty()) std::cerr << "launch: " << result.cause << std::endl;

@@ -100,12 +100,18 @@ struct Run {
   std::shared_ptr<MetricsPage> page;
 };
 
+std::string listed(const std::vector<int>& seats) {
+  std::string text;
+  for (const int seat : seats) text += (text.empty() ? "" : ", ") + std::to_string(seat);
+  return text;
+}
+
 // Returns why the metrics go on from here; empty when they do not.
 std::pair<std::string, std::string> turn_of(const Run& run, int64_t steps_done) {
   const cluster::Round& round = run.world.round();
   if (round.number > 0)
-    return {"round", format("goes on after step {} with {} of {} ranks", steps_done,
-                            round.seats.size(), run.job.ranks())};
+    return {"round", format("goes on after step {} with {} of {} ranks: {}", steps_done,
+                            round.seats.size(), run.job.ranks(), listed(round.seats))};
   if (run.job.me.restarts > 0)
     return {"restart", format("restart {}: goes on after step {}{}", run.job.me.restarts,
                               steps_done, cause_of_restart(run.job))};
@@ -207,11 +213,12 @@ std::optional<int> train_in_round(const Run& run, std::optional<train::Carried>&
     const train::End end = trainer->run(sinks);
     if (end != train::End::kNextRound) return exit_code_of(end, run, trainer->steps_done());
   } catch (const PeerLost& lost) {
-    if (!run.world.has_rounds()) throw;
+    // Without a trainer this rank may have no state of its place: then the job is started again.
+    if (!run.world.has_rounds() || !trainer) throw;
     log::warn("{}", lost.what());
   }
   run.world.break_off();
-  if (trainer) carried = trainer->carry();
+  carried = trainer->carry();
   return std::nullopt;
 }
 

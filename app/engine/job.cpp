@@ -48,6 +48,10 @@ Job start_job(const std::optional<std::string>& file,
   job.me = cluster::detect_membership(job.environment);
   const bool check_ranks = job.launched() || check != RankCheck::kAnyWhenAlone;
   const int spares = check == RankCheck::kForTraining ? spares_in(file, sets) : 0;
+  if (spares >= job.me.world_size)
+    throw UsageError(
+        format("comm.spare_ranks is {}, but {} ranks were started: at least one trains", spares,
+               job.me.world_size));
   job.config = config::load_or_throw(
       {.file = file,
        .sets = sets,

@@ -4,8 +4,8 @@
 //   ...                                                      // the next round has other ranks
 //   hand_over(has_it ? &carried : nullptr, state, replicas);
 //
-// A rank takes its own tensors along. One that has none, because its process was started again, its
-// state was between two steps, or it has another place now, receives them from a replica.
+// A rank takes its own tensors along. One that has none, because its process was started again, an
+// update was torn, or it has another place now, receives them from a replica.
 #pragma once
 
 #include <vector>

@@ -30,7 +30,8 @@ std::optional<Replacement> Restarts::replacement(const RankEnd& end) {
   if (!may_help(end.exit_code, end.steps)) return std::nullopt;
   if (count_ >= options_.most) return Replacement{};
   ++count_;
-  not_called_ = end.steps.first ? 0 : not_called_ + 1;
+  const bool has_stepped = end.steps.first && *end.steps.last > *end.steps.first;
+  not_called_ = has_stepped ? 0 : not_called_ + 1;
   return Replacement{.wait = wait_after(not_called_)};
 }
 

@@ -57,8 +57,8 @@ class Restarts {
 
   RestartOptions options_;
   int count_ = 0;
-  int without_progress_ = 0;  // cycles in a row
-  int not_called_ = 0;        // replacements in a row that failed before their first step
+  int without_progress_ = 0;             // cycles in a row
+  int not_called_ = 0;                   // ranks in a row that failed before they finished a step
   std::optional<int64_t> first_before_;  // finished steps at the start of the cycle before
 };
 

@@ -23,6 +23,9 @@ std::string gone_key(int seat, const std::string& arrival) {
 }
 std::string waiting_key(int seat) { return format("rounds/waiting/{}", seat); }
 std::string report_key(int round, int seat) { return format("rounds/{}/report/{}", round, seat); }
+std::string given_up_key(int round, int seat) {
+  return format("rounds/{}/given_up/{}", round, seat);
+}
 std::string next_key(int round) { return format("rounds/{}/next", round); }
 
 // Other processes wrote these: a text that is no number is none.
@@ -109,18 +112,24 @@ std::string Rounds::arrival_of(int seat) const {
   return found == arrivals_.end() ? "1" : found->second;
 }
 
-std::vector<int> Rounds::waiting(const Round& round) {
+std::map<int, std::string> Rounds::waiting_outside(const Round& round) {
   std::vector<bool> inside(static_cast<size_t>(options_.seats));
   for (const int seat : round.seats) inside[static_cast<size_t>(seat)] = true;
-  std::vector<int> found;
+  std::map<int, std::string> found;
   for (int seat = 0; seat < options_.seats; ++seat) {
     if (inside[static_cast<size_t>(seat)] || !store_->check({waiting_key(seat)})) continue;
     const std::string arrival = store_->get(waiting_key(seat), options_.deadline);
-    if (store_->check({gone_key(seat, arrival)})) continue;
-    arrivals_[seat] = arrival;
-    found.push_back(seat);
+    if (!store_->check({gone_key(seat, arrival)})) found[seat] = arrival;
   }
   return found;
+}
+
+std::vector<int> Rounds::waiting(const Round& round) {
+  const std::map<int, std::string> found = waiting_outside(round);
+  std::vector<int> seats;
+  seats.reserve(found.size());
+  for (const auto& [seat, arrival] : found) seats.push_back(seat);
+  return seats;
 }
 
 // Whoever computes has not noticed yet, and reports when it next communicates. A process that has
@@ -132,6 +141,7 @@ RoundEnd Rounds::collect(const Round& over) {
   std::vector<std::string> reports;
   while (reports.size() != left.size()) {
     std::vector<std::string> keys;
+    keys.reserve(left.size());
     for (const int seat : left) keys.push_back(report_key(over.number, seat));
     try {
       reports = store_->get(keys, kGlance);
@@ -141,13 +151,18 @@ RoundEnd Rounds::collect(const Round& over) {
         const auto& silent = timeout.missing();
         const std::string key = report_key(over.number, seat);
         return std::find(silent.begin(), silent.end(), key) != silent.end() &&
-               (is_late || store_->check({gone_key(seat, arrival_of(seat))}));
+               (is_late || store_->check({gone_key(seat, arrival_of(seat))}) ||
+                store_->check({given_up_key(over.number, seat)}));
       });
     }
   }
   RoundEnd end;
+  end.reports.reserve(left.size());
   for (size_t i = 0; i < left.size(); ++i) end.reports.push_back({left[i], number_in(reports[i])});
-  end.waiting = waiting(over);
+  for (const auto& [seat, arrival] : waiting_outside(over)) {
+    end.waiting.push_back(seat);
+    arrivals_[seat] = arrival;
+  }
   return end;
 }
 
@@ -184,7 +199,9 @@ std::optional<Round> Rounds::next(const Round& over,
   return Round{.number = over.number + 1, .seats = decision.seats, .step = decision.step};
 }
 
-void Rounds::give_up(int seat) { store_->set(gone_key(seat, arrival_of(seat)), ""); }
+void Rounds::give_up(const Round& round, int seat) {
+  store_->set(given_up_key(round.number, seat), "");
+}
 
 void Rounds::end(const Round& round) { announce(round.number, std::string(kOver)); }
 

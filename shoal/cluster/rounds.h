@@ -37,7 +37,7 @@ struct Round {
 // What a seat says when it leaves a round.
 struct RoundReport {
   int seat = 0;
-  std::optional<int64_t> step;  // finished steps; nothing when its state is between two steps
+  std::optional<int64_t> step;  // finished steps; nothing when an update was torn
 };
 
 // What seat 0 knows when a round is over.
@@ -81,8 +81,9 @@ class Rounds {
 
   // On seat 0: returns the seats outside the round that wait to be called.
   std::vector<int> waiting(const Round& round);
-  // On seat 0: does not wait for this seat at the end of the round, although its process may live.
-  void give_up(int seat);
+  // On seat 0, on any thread: does not wait for this seat at the end of the round, although its process
+  // may live.
+  void give_up(const Round& round, int seat);
   // On seat 0: tells those who wait that the job is over.
   void end(const Round& round);
 
@@ -92,6 +93,8 @@ class Rounds {
   std::optional<Round> wait_from(int number);
   RoundEnd collect(const Round& over);
   [[nodiscard]] std::string arrival_of(int seat) const;
+  // Returns the seats outside the round that wait, and which of their processes.
+  std::map<int, std::string> waiting_outside(const Round& round);
 
   std::shared_ptr<StoreClient> store_;
   RoundsOptions options_;

@@ -336,8 +336,9 @@ class StoreServer::Loop {
 
   // What the client has written itself counts more.
   void execute_will(const StoreRequest& will) {
-    const auto written = table_.apply(
-        {.op = StoreOp::kCompareSet, .keys = will.keys, .values = {"", will.values.front()}});
+    if (table_.first_missing(will, 0) == will.keys.size()) return;
+    const auto written =
+        table_.apply({.op = StoreOp::kSet, .keys = will.keys, .values = will.values});
     if (written && written->status == StoreStatus::kDone)
       answer_all(waiting_.written(will.keys.front()));
   }

@@ -200,9 +200,8 @@ class Job {
   bool is_dispensable(Rank& rank) {
     if (!options_.replace || !(rank.replaced || rank.child.steps.read().replaceable)) return false;
     if (!goes_on()) return rank.replaced;
-    // Whoever has lost a peer may be one of many: then the job has failed.
-    const bool lost_a_peer = rank.exit_code() == static_cast<int>(ExitCode::kRequeue);
-    rank.judged_at = rank.ended + (lost_a_peer ? options_.settle : Duration(0));
+    // Whoever ends by itself may be one of many: then the job has failed.
+    rank.judged_at = rank.ended + (WIFSIGNALED(rank.status) ? Duration(0) : options_.settle);
     return true;
   }
 
@@ -230,9 +229,14 @@ class Job {
     rank.judged_at.reset();
     const RankEnd end{.exit_code = rank.exit_code(),
                       .cause = cause_in_words(rank),
-                      .steps = rank.child.steps.read()};
-    const std::optional<Replacement> replacement = options_.replace(end, rank.program);
-    if (!replacement && !rank.replaced) {
+                      .steps = rank.child.steps.read(),
+                      .was_replacement = rank.replaced};
+    // When all ranks of this host have lost their peers, the job has failed elsewhere.
+    const bool alone =
+        rank.exit_code() == static_cast<int>(ExitCode::kRequeue) && num_running() == 0;
+    const std::optional<Replacement> replacement =
+        alone ? std::nullopt : options_.replace(end, rank.program);
+    if (alone || (!replacement && !rank.replaced)) {
       cause_ = &rank;
       return;
     }
@@ -240,12 +244,17 @@ class Job {
     if (replacement && replacement->wait) rank.again_at = rank.ended + *replacement->wait;
   }
 
-  // Nobody calls a rank in any more that has not taken a step.
+  // Whether ranks that were never replaced have all ended well: then nobody calls one in any more that
+  // has not taken a step.
   [[nodiscard]] bool the_others_are_done() const {
-    return std::all_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) {
-      return rank.replaced ? !rank.running || !rank.child.steps.read().first
-                           : !rank.running && !rank.judged_at;
-    });
+    bool any = false;
+    for (const Rank& rank : ranks_) {
+      const StepsTold steps = rank.child.steps.read();
+      if (rank.replaced ? rank.running && steps.first : rank.running || rank.judged_at.has_value())
+        return false;
+      any = any || !rank.replaced;
+    }
+    return any;
   }
 
   void end_replacements() {

@@ -28,6 +28,7 @@ struct RankEnd {
   int exit_code = 0;  // 128 + n for a signal
   std::string cause;  // one line
   StepsTold steps;
+  bool was_replacement = false;  // it had been started in the place of another
 };
 
 // What becomes of a rank that the job goes on without.

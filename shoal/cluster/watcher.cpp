@@ -117,8 +117,8 @@ void Watcher::look_at_others() {
     }
     if (now - seen.since >= period_ * 5 / 2 && !std::exchange(seen.told, true))
       options_.store->set(silent_key(rank), "");
+    if (seen.told) silent.push_back(rank);
     if (now - seen.since < silence_) continue;
-    silent.push_back(rank);
     lost.push_back(format("rank {} does not answer for {}, last heard of {}", rank,
                           rounded(now - seen.since), words_of(beat)));
   }

@@ -47,7 +47,8 @@ struct WatcherOptions {
   // Called on the watcher's thread, which does nothing more then. It has to end the process, because
   // other threads may be stuck; or their calls, when a rank is lost.
   std::function<void(const Error&)> on_end;
-  // Told on rank 0, before that, which ranks have fallen silent.
+  // Told on rank 0, before that, which ranks have missed their last beats: those of a host without
+  // power do not reach the limit in the same look.
   std::function<void(const std::vector<int>& ranks)> on_silent = nullptr;
 };
 

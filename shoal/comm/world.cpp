@@ -50,10 +50,12 @@ c10::intrusive_ptr<c10d::Backend> connect_group(Transport& transport,
     throw;
   } catch (const std::exception& e) {
     const bool shared = std::string_view(e.what()).find("Duplicate GPU") != std::string_view::npos;
-    throw Error(shared ? ExitCode::kUsage : ExitCode::kRequeue,
-                format("rank {}: group {} of {} ranks cannot be connected through {}: {}",
-                       group.ranks[static_cast<size_t>(group.rank)], group.name, group.size(),
-                       transport.name(), first_line(e)));
+    const std::string what =
+        format("rank {}: group {} of {} ranks cannot be connected through {}: {}",
+               group.ranks[static_cast<size_t>(group.rank)], group.name, group.size(),
+               transport.name(), first_line(e));
+    if (shared) throw UsageError(what);
+    throw PeerLost(what);
   }
 }
 
@@ -117,6 +119,7 @@ class World::Parts {
         if (called) enter(*called);
         return called.has_value();
       } catch (const PeerLost&) {
+        if (me.restarts == 0) throw;
         // The store is gone with the job that might have called: the next one is at the same place.
         rounds.reset();
         meeting.reset();
@@ -191,7 +194,7 @@ class World::Parts {
   [[nodiscard]] std::function<void(const std::vector<int>&)> on_silent() {
     return [this](const std::vector<int>& ranks) {
       if (!has_rounds()) return;
-      for (const int rank : ranks) rounds->give_up(round.seats[static_cast<size_t>(rank)]);
+      for (const int rank : ranks) rounds->give_up(round, round.seats[static_cast<size_t>(rank)]);
     };
   }
 
@@ -250,8 +253,8 @@ class World::Parts {
   void leave_round() {
     watcher.reset();
     reusable.clear();
-    job->let_go();
     control.reset();
+    job->let_go();
     roll_call.reset();
     data.reset();
     control_transport.reset();
@@ -422,27 +425,19 @@ void World::break_off() { parts_->break_off(); }
 bool World::next_round(std::optional<int64_t> steps_done, const cluster::DecideRound& decide) {
   parts_->break_off();
   parts_->leave_round();
-  for (;;) {
-    const std::optional<cluster::Round> next =
-        parts_->rounds->next(parts_->round, steps_done, decide);
-    if (!next) return false;
-    parts_->enter(*next);
-    try {
-      parts_->connect_all();
-      return true;
-    } catch (const PeerLost& lost) {  // somebody else is gone meanwhile
-      log::warn("round {} of this job does not begin: {}", parts_->round.number, lost.what());
-    }
-    parts_->break_off();
-    parts_->leave_round();
-  }
+  const std::optional<cluster::Round> next =
+      parts_->rounds->next(parts_->round, steps_done, decide);
+  if (!next) return false;
+  parts_->enter(*next);
+  parts_->connect_all();
+  return true;
 }
 
 void World::leave() {
   control().barrier("leaving");
+  parts_->watcher.reset();
   if (parts_->rounds && rank() == 0) parts_->rounds->end(parts_->round);
   parts_->rounds.reset();
-  parts_->watcher.reset();
   parts_->reusable.clear();
   parts_->roll_call.reset();  // it has the store
   parts_->control.reset();

@@ -124,9 +124,9 @@ class World {
   // Ends the calls of all groups that are under way, with errors on all ranks. The groups can only be
   // destroyed then.
   void break_off();
-  // Leaves the round with so many finished steps, or nothing when this rank's state is between two
-  // steps, and enters the next. `decide` is called on rank 0. Returns false when the job is over.
-  // Throws PeerLost when it cannot go on. All groups have been destroyed; rank, size and groups are new
+  // Leaves the round with so many finished steps, or nothing when this rank was lost to the others in
+  // the middle of an update, and enters the next. `decide` is called on rank 0. Returns false when the
+  // job is over. Throws PeerLost when it cannot go on, or somebody is lost before the round has begun. All groups have been destroyed; rank, size and groups are new
   // afterwards.
   bool next_round(std::optional<int64_t> steps_done, const cluster::DecideRound& decide);
 

@@ -84,7 +84,7 @@ void fill(Grid& grid, Grid cut, const std::vector<int>& waiting) {
   }
 }
 
-// Returns the last step whose state is there whole: at every place on some rank that was at this place
+// Returns a step whose state is there whole, the last that rank 0 has finished if that is one: at every place on some rank that was at this place
 // before.
 std::optional<int64_t> whole_step(const Grid& before,
                                   const Grid& grid,
@@ -111,6 +111,9 @@ std::optional<int64_t> whole_step(const Grid& before,
     }
     return true;
   };
+  // Rank 0 has written the figures of the steps that it has finished, and of no others.
+  const auto first = steps.find(*grid.front().front());
+  if (first != steps.end() && is_whole(first->second)) return first->second;
   const auto last = std::find_if(candidates.rbegin(), candidates.rend(), is_whole);
   return last == candidates.rend() ? std::nullopt : std::optional(*last);
 }

@@ -5,8 +5,8 @@
 //   replicas_left(config.parallel, 8, 4).dp_replicate      // 1
 //
 // What replicas hold is the same to the bit, so a job can go on as long as every shard, stage and
-// tensor-parallel part is there once. Whoever lacks the state, because it was started again or was
-// between two steps, receives it from a replica.
+// tensor-parallel part is there once. Whoever lacks the state, because it was started again or lost
+// its peers in an update, receives it from a replica.
 #pragma once
 
 #include <optional>

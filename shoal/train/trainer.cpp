@@ -103,7 +103,7 @@ Trainer::Trainer(config::RunConfig config,
   if (next_round) take_over(carried);
   meter_ = std::make_unique<StepMeter>(
       config_, world_.size(), peak_of_device(world_, config_.train.precision, materials.dtype),
-      ranks_.device().is_cpu(), hooks_.process_began);
+      ranks_.device().is_cpu(), next_round ? Clock::now() : hooks_.process_began);
   tracer_ =
       std::make_unique<StepTracer>(world_, model_->plan(), directory, config_.train.trace_steps);
 }
@@ -230,21 +230,17 @@ void Trainer::end_of_trust(const std::string& why) {
                   "if it is named again");
 }
 
-std::vector<metrics::StepRecord> Trainer::read_records() {
-  std::vector<metrics::StepRecord> records;
+void Trainer::read_records() {
   for (const StepFigures& figures : unread_.read()) {
     note_skipped(figures.skipped, figures.step);
-    records.push_back(meter_->record_of(figures, progress_.skipped));
-    records.back().memory_bytes = memory_bytes_;
+    records_.push_back(meter_->record_of(figures, progress_.skipped));
+    records_.back().memory_bytes = memory_bytes_;
   }
-  return records;
 }
 
-void Trainer::write_records(const std::vector<metrics::StepRecord>& records,
-                            bool saving,
-                            metrics::Sinks& sinks) {
+void Trainer::write_records(bool saving, metrics::Sinks& sinks) {
   const Activity doing("writes metrics");
-  for (const metrics::StepRecord& record : records) sinks.write(record);
+  for (const metrics::StepRecord& record : std::exchange(records_, {})) sinks.write(record);
   if (saving) sinks.flush();  // a run resumed from here must find its metrics up to here
 }
 
@@ -345,13 +341,19 @@ End Trainer::run(metrics::Sinks& sinks) {
     return take_steps(sinks);
   } catch (const PeerLost&) {
     // The others may go on from here: the steps that were finished are in the metrics then.
-    if (ranks_.device().is_cpu()) write_records(read_records(), /*saving=*/false, sinks);
+    if (ranks_.device().is_cpu()) {
+      read_records();
+      write_records(/*saving=*/false, sinks);
+    }
     throw;
   }
 }
 
 End Trainer::take_steps(metrics::Sinks& sinks) {
   std::optional<End> end;
+  // A rank may have been lost while the last step was saved.
+  if (world_.round().number > 0 && progress_.step == config_.train.steps)
+    checkpoints_.save(progress_, training_state(), description(), {.wait = true});
   while (progress_.step < config_.train.steps && !end) {
     stragglers_.begin_step();
     take_step();
@@ -366,12 +368,12 @@ End Trainer::take_steps(metrics::Sinks& sinks) {
         config_.train.eval_every > 0 && !stopped && (due(config_.train.eval_every) || last);
     const bool saving = due(config_.train.save_every) || last || stopped;
     if (!evaluating && !saving && !reads_now()) continue;
-    std::vector<metrics::StepRecord> records = read_records();
+    read_records();
     if (tracer_->has_step()) tracer_->write();
-    if (evaluating) evaluate_into(records.back(), sinks);
-    const std::optional<double> val_loss = records.back().val_loss;
+    if (evaluating) evaluate_into(records_.back(), sinks);
+    const std::optional<double> val_loss = records_.back().val_loss;
     const bool best = checkpoints_.is_best(val_loss);
-    write_records(records, saving || best, sinks);
+    write_records(saving || best, sinks);
     if (!saving && !best) continue;
     if (config_.train.compare_every > 0 && !compared) compare_replicas();
     checkpoints_.save(progress_, training_state(), description(),

@@ -94,7 +94,7 @@ class Trainer {
   End run(metrics::Sinks& sinks);
 
   // Returns the state for the next round, after run() has returned kNextRound or thrown PeerLost;
-  // nothing when it is between two steps. Not collective.
+  // nothing when an update was torn. Not collective.
   std::optional<Carried> carry();
 
   // Returns the loss on the validation split; throws UsageError when there is none.
@@ -126,11 +126,10 @@ class Trainer {
   void compare_replicas();
   // Ends the run because hardware has erred. The save under way is of an earlier step.
   [[noreturn]] void end_of_trust(const std::string& why);
-  // Reads the figures of the steps since the last call, and returns their records.
-  std::vector<metrics::StepRecord> read_records();
-  void write_records(const std::vector<metrics::StepRecord>& records,
-                     bool saving,
-                     metrics::Sinks& sinks);
+  // Reads the figures of the steps since the last call into records_.
+  void read_records();
+  // Writes those, and forgets them.
+  void write_records(bool saving, metrics::Sinks& sinks);
   // Throws when too many steps in a row were skipped, the last of which is `step`.
   void note_skipped(bool skipped, int64_t step);
   void evaluate_into(metrics::StepRecord& record, metrics::Sinks& sinks);
@@ -163,6 +162,7 @@ class Trainer {
   std::unique_ptr<const parallel::ReplicaCheck> replicas_;
   std::unique_ptr<StepTracer> tracer_;
   UnreadSteps unread_;
+  std::vector<metrics::StepRecord> records_;  // that are not written yet
   Progress progress_;
   int64_t memory_bytes_ = 0;  // the most of any rank
   int64_t skipped_in_a_row_ = 0;

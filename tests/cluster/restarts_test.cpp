@@ -44,7 +44,8 @@ TEST(Restarts, HelpAgainstWrongBitsOfAJobThatHasCheckpoints) {
 TEST(Restarts, ReplaceARankAtOnceUnlessItFailsBeforeItIsCalledIn) {
   Restarts restarts({.most = 5});
   const auto wait_after = [&](int code, std::optional<int64_t> first) {
-    return restarts.replacement({.exit_code = code, .cause = "", .steps = {first, first}});
+    const auto last = first ? std::optional(*first + 5) : first;
+    return restarts.replacement({.exit_code = code, .cause = "", .steps = {first, last}});
   };
   EXPECT_EQ(wait_after(kKilled, 40)->wait, Duration(0));
   EXPECT_EQ(wait_after(kKilled, std::nullopt)->wait, Duration(1000));

@@ -66,6 +66,13 @@ def rounds_of(run):
     return [tuple(map(int, re.search(r"after step (\d+) with (\d+) of", row["text"]).groups())) for row in rows if row["tag"] == "round"]
 
 
+def seats_of_last_round(run):
+    path = run.directory / "texts.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    told = [row["text"] for row in rows if row["tag"] == "round"]
+    return [int(seat) for seat in told[-1].split(": ")[1].split(", ")] if told else []
+
+
 def comes_to(condition, process, said):
     until = time.monotonic() + PATIENCE
     while not condition():
@@ -109,10 +116,10 @@ def takes_over(scratch, words, losses, chance):
         for loss in range(1, losses + 1):
             reached = rounds_of(run)[-1][0] if loss > 1 else 0
             assert run.reaches(reached + chance.randint(2, 9), process), said.so_far()
-            # Who takes part is told by the log alone; a spare that is killed is replaced, and nothing else happens.
-            os.kill(ranks_of(process)[chance.choice([1, 2, 3])], signal.SIGKILL)
-            comes_to(lambda: len(rounds_of(run)) >= 1, process, said)
-            time.sleep(0.5)
+            taking_part = seats_of_last_round(run) or [0, 1, 2, 3]
+            comes_to(lambda: len(ranks_of(process)) == 5, process, said)
+            os.kill(ranks_of(process)[chance.choice(taking_part[1:])], signal.SIGKILL)
+            comes_to(lambda: len(rounds_of(run)) >= loss, process, said)
         process.wait(timeout=PATIENCE)
     finally:
         kill(process)

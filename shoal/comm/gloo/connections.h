@@ -15,8 +15,8 @@ namespace shoal::comm {
 // A descriptor, and the inode that tells whether it is still the same socket.
 using Connection = std::pair<int, ino_t>;
 
-// Returns the connected sockets of this process.
-std::set<Connection> open_connections();
+// Returns the connected sockets of this process, without those of the job's store, whose port this is.
+std::set<Connection> open_connections(int store_port);
 
 // Shuts down those that are still open.
 void shut_down(const std::set<Connection>& connections);

@@ -35,10 +35,10 @@ class GlooTransport final : public Transport {
     auto store = c10::make_intrusive<JobStore>(
         options_.store, format("gloo/{}/{}/{}/", group.name, group.before, color),
         options_.deadline);
-    const std::set<Connection> before = open_connections();
+    const std::set<Connection> before = open_connections(options_.store->server().port);
     auto made = make_gloo_process_group(device_, store, group.rank, group.size(),
                                         beyond(options_.deadline));
-    const std::set<Connection> after = open_connections();
+    const std::set<Connection> after = open_connections(options_.store->server().port);
     std::set_difference(after.begin(), after.end(), before.begin(), before.end(),
                         std::inserter(connections_, connections_.end()));
     return made;
