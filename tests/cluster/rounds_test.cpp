@@ -117,6 +117,25 @@ TEST_F(RoundsTest, ASuccessorIsCalledAndOneThatIsGoneIsNot) {
   EXPECT_FALSE(three.get());
 }
 
+TEST_F(RoundsTest, ASeatThatWasGivenUpComesBack) {
+  decision_ = {.seats = {0, 1, 2}, .step = 41};
+  seats_[0]->give_up(first_, 3);  // lives, and says nothing
+  Next zero = leaves(0, first_, 41);
+  Next one = leaves(1, first_, 41);
+  Next two = leaves(2, first_, 41);
+  const Round second = *zero.get();
+  EXPECT_TRUE(one.get() && two.get());
+  EXPECT_EQ(end_.reports.size(), 3U);
+  Next three = leaves(3, first_, 41);  // it has noticed now
+  while (seats_[0]->waiting(second).empty()) std::this_thread::yield();
+  decision_ = {.seats = {0, 1, 2, 3}, .step = 50};
+  zero = leaves(0, second, 50);
+  one = leaves(1, second, 50);
+  two = leaves(2, second, 50);
+  EXPECT_THAT(three.get()->seats, ElementsAre(0, 1, 2, 3));
+  EXPECT_TRUE(zero.get() && one.get() && two.get());
+}
+
 TEST_F(RoundsTest, AWaitingProcessThatIsGoneIsNotCalled) {
   const Round second{.number = 1, .seats = {0, 1}, .step = 7};
   {

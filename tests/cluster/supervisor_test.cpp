@@ -93,6 +93,34 @@ TEST(Supervisor, DoesNotWaitForARankThatNobodyCallsInAnyMore) {
   EXPECT_LT(Clock::now() - began, 30s);
 }
 
+TEST(Supervisor, StartsTheOnlyRankOfAHostAgain) {
+  const TempDir directory;
+  const std::string there = (directory.path() / "there").string();
+  SuperviseOptions options;
+  options.replace = [](const RankEnd& /*end*/, Program& program) {
+    program.environment["AGAIN"] = "yes";
+    return std::optional(Replacement{.wait = Duration(0)});
+  };
+  const JobResult result =
+      supervise({shell(std::string(kTellsReplaceable) +
+                       "[ -z \"$AGAIN\" ] && kill -9 $$; sleep 0.3; touch " + there)},
+                options);
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_TRUE(std::filesystem::exists(there)) << "it was ended before it was called in";
+}
+
+TEST(Supervisor, AHostWhoseRanksHaveAllLostTheirPeersHasFailed) {
+  SuperviseOptions options{.settle = Duration(50)};
+  int asked = 0;
+  options.replace = [&](const RankEnd& /*end*/, Program& /*program*/) {
+    ++asked;
+    return std::optional(Replacement{.wait = Duration(0)});
+  };
+  const Program lost = shell(std::string(kTellsReplaceable) + "exit 75");
+  EXPECT_EQ(supervise({lost, lost}, options).exit_code, 75);
+  EXPECT_EQ(asked, 0);
+}
+
 TEST(Supervisor, FailsWhenTheFirstRankDoesOrNobodyReplaces) {
   SuperviseOptions options;
   options.replace = [](const RankEnd& /*end*/, Program& /*program*/) {
