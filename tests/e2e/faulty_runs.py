@@ -38,10 +38,14 @@ class Said:
                 return moment, line
 
 
-def restarts_of(run):
+def texts_of(run, tag):
     path = run.directory / "texts.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    return [row for row in rows if row["tag"] == "restart"]
+    return [row for row in rows if row["tag"] == tag]
+
+
+def restarts_of(run):
+    return texts_of(run, "restart")
 
 
 def steps_again(run, number, process, said):

@@ -6,7 +6,6 @@ steps, by checkpoints. Prints how long there were no steps.
     SHOAL_SOURCE_DIR=. SHOAL_BINARY_DIR=build/release tests/e2e/rounds_test.py [--losses 30]
 """
 import argparse
-import json
 import os
 import pathlib
 import random
@@ -18,7 +17,7 @@ import tempfile
 import threading
 import time
 
-from faulty_runs import Said, summary
+from faulty_runs import Said, summary, texts_of
 from training_runs import PATIENCE, Run, equal_checkpoints, kill, ranks_of, shoal
 
 SOURCE = pathlib.Path(os.environ["SHOAL_SOURCE_DIR"]).resolve()
@@ -61,16 +60,12 @@ class Steps:
 
 def rounds_of(run):
     """Finished steps and ranks of each round after the first."""
-    path = run.directory / "texts.jsonl"
-    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    return [tuple(map(int, re.search(r"after step (\d+) with (\d+) of", row["text"]).groups())) for row in rows if row["tag"] == "round"]
+    return [tuple(map(int, re.search(r"after step (\d+) with (\d+) of", row["text"]).groups())) for row in texts_of(run, "round")]
 
 
 def seats_of_last_round(run):
-    path = run.directory / "texts.jsonl"
-    rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    told = [row["text"] for row in rows if row["tag"] == "round"]
-    return [int(seat) for seat in told[-1].split(": ")[1].split(", ")] if told else []
+    told = texts_of(run, "round")
+    return [int(seat) for seat in told[-1]["text"].split(": ")[1].split(", ")] if told else []
 
 
 def comes_to(condition, process, said):
