@@ -36,6 +36,7 @@ struct LaunchWords {
   std::optional<int> host;
   std::optional<std::string> address;
   std::optional<std::string> hostfile;
+  std::optional<int> min_hosts;
   std::optional<std::string> output;
   int grace = 30;
   int max_restarts = 0;
@@ -62,6 +63,10 @@ Arguments arguments_of(LaunchWords& words) {
   command.option("--hostfile", words.hostfile,
                  "hosts to start the ranks on over ssh: lines of HOST, HOST slots=N or HOST:N",
                  {.shown = "FILE"});
+  command.option("--min-hosts", words.min_hosts,
+                 "go on without hosts of the file that cannot be reached any more, on so many or "
+                 "more; training resumes if its layout can be run there (plan.other_ranks)",
+                 {.shown = "N", .range = {{1, 1'000'000}}});
   command.option("--hosts", words.hosts, "hosts of the job; run the same command on each",
                  {.shown = "N"});
   command.option("--host", words.host, "which host this is, from 0", {.shown = "I"});
@@ -198,7 +203,8 @@ int launch_on_hosts_of_file(LaunchWords words, const Environment& environment) {
                     .address = words.address,
                     .launcher = launcher_of(words, ranks),
                     .command = words.command,
-                    .grace = std::chrono::seconds(words.grace)};
+                    .grace = std::chrono::seconds(words.grace),
+                    .min_hosts = words.min_hosts};
   return words.dry_run ? print_over_ssh(job, environment) : launch_over_ssh(job, environment);
 }
 
@@ -263,6 +269,11 @@ int launch_here(LaunchWords words,
 void check(const LaunchWords& words) {
   if (words.hostfile && (words.hosts || words.host || words.attached))
     throw UsageError("--hostfile says where ranks run: leave out --hosts, --host and --attached");
+  if (words.min_hosts && !words.hostfile)
+    throw UsageError(
+        "--min-hosts is for hosts of a --hostfile: in a job of Slurm or PBS the scheduler decides "
+        "on "
+        "how many hosts it runs");
   if (words.host && !words.hosts)
     throw UsageError("--host is for a job on several hosts: add --hosts and --address");
 }

@@ -99,11 +99,7 @@ void print_search(const SearchWords& words) {
   const plan::SearchResult found = plan::search(job.config, job.cluster, job.devices,
                                                 {.layouts = static_cast<size_t>(words.layouts)});
   const double seconds = seconds_since(began);
-  if (found.best.empty())
-    throw UsageError(format(
-        "none of {} layouts fits {} devices of {} GB: take more devices, or a batch that more "
-        "micro-batches or data-parallel ranks divide (train.batch is {})",
-        found.looked_at, job.devices, job.cluster.device.memory_gb, job.config.train.batch));
+  const plan::FoundLayout& best = plan::best_of(found, job.config, job.cluster, job.devices);
   if (words.json) {
     std::cout << report_of(job, found, seconds).json();
   } else {
@@ -113,8 +109,7 @@ void print_search(const SearchWords& words) {
     print_reasons(words, job, found);
   }
   if (!words.write_to) return;
-  write_file_atomically(*words.write_to,
-                        config::to_yaml(plan::with(job.config, found.best.front().choice)));
+  write_file_atomically(*words.write_to, config::to_yaml(plan::with(job.config, best.choice)));
   if (!words.json) std::cout << format("{} has the first of them.\n", *words.write_to);
 }
 

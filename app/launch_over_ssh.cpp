@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "shoal/cluster/restarts.h"
 #include "shoal/cluster/secret.h"
 #include "shoal/cluster/supervisor.h"
 #include "shoal/core/error.h"
@@ -22,6 +23,9 @@ using cluster::Program;
 using cluster::Words;
 
 constexpr size_t kMaxVariablesBytes = 1 << 20;
+
+// The exit code of ssh when there is no connection, or no more.
+constexpr int kSshFailed = 255;
 
 // What a job reads from its environment, wherever it is started. PATH and LD_LIBRARY_PATH are those of
 // the host that ssh leads to.
@@ -64,19 +68,19 @@ Words line_of(const OverSsh& job, size_t host, const Environment& environment) {
                            launcher);
 }
 
-}  // namespace
-
-int print_over_ssh(const OverSsh& job, const Environment& environment) {
-  for (size_t host = 0; host < job.hosts.size(); ++host)
-    std::cout << cluster::shell_text(line_of(job, host, environment)) << "\n";
-  return 0;
-}
-
-int launch_over_ssh(const OverSsh& job, const Environment& environment) {
+// Starts the job once, after it was started `restarts` times before, and waits for its end.
+cluster::JobResult run_once(const OverSsh& job,
+                            const Environment& environment,
+                            size_t restarts,
+                            const std::string& why) {
   const cluster::Secret secret = cluster::Secret::random();
   std::map<std::string, std::string> variables = passed_on();
   variables["SHOAL_JOB_SECRET"] = secret.hex();
   variables.emplace("SHOAL_JOB", "launch." + secret.derive("name").hex().substr(0, 16));
+  if (restarts > 0) {
+    variables[cluster::kRestartCountVariable] = std::to_string(restarts);
+    variables[cluster::kRestartCauseVariable] = why;
+  }
   for (const std::string& host : job.hosts)
     variables["SHOAL_HOSTS"] += (variables["SHOAL_HOSTS"].empty() ? "" : ",") + name_of(host);
   std::vector<Program> programs;
@@ -86,10 +90,37 @@ int launch_over_ssh(const OverSsh& job, const Environment& environment) {
                         .name = "the launcher on " + job.hosts[host],
                         .input = variables_of(variables)});
   // A launcher elsewhere needs its own grace, and a little to say what happened.
-  const cluster::JobResult result = cluster::supervise(
+  return cluster::supervise(
       programs, {.grace = job.grace + std::chrono::seconds(5), .settle = std::chrono::seconds(2)});
-  if (!result.cause.empty()) std::cerr << "launch: " << result.cause << std::endl;
-  return result.exit_code;
+}
+
+}  // namespace
+
+int print_over_ssh(const OverSsh& job, const Environment& environment) {
+  for (size_t host = 0; host < job.hosts.size(); ++host)
+    std::cout << cluster::shell_text(line_of(job, host, environment)) << "\n";
+  return 0;
+}
+
+int launch_over_ssh(const OverSsh& job, const Environment& environment) {
+  cluster::hold_signals();  // also between two starts
+  OverSsh left = job;
+  std::string why;  // it was started again
+  for (;;) {
+    const size_t lost = job.hosts.size() - left.hosts.size();
+    const cluster::JobResult result = run_once(left, environment, lost, why);
+    if (!result.cause.empty()) std::cerr << "launch: " << result.cause << std::endl;
+    const bool host_is_gone = result.exit_code == kSshFailed && !result.asked_to_stop;
+    if (!host_is_gone || !job.min_hosts || left.hosts.size() <= static_cast<size_t>(*job.min_hosts))
+      return result.exit_code;
+    why = format("{} cannot be reached", left.hosts[result.program]);
+    // An address that was given is that of the first host.
+    if (result.program == 0) left.address.reset();
+    left.hosts.erase(left.hosts.begin() + static_cast<ptrdiff_t>(result.program));
+    std::cerr << format("launch: {}: goes on with {} of {} hosts\n", why, left.hosts.size(),
+                        job.hosts.size())
+              << std::flush;
+  }
 }
 
 int receive_variables() {

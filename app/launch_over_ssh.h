@@ -22,9 +22,12 @@ struct OverSsh {
   cluster::Words launcher;             // `shoal launch` and its options, without the place
   cluster::Words command;              // what follows --
   Duration grace = std::chrono::seconds(30);
+  // A host that cannot be reached any more is left out while so many remain: the job is started again
+  // on them. Absent: the job has failed.
+  std::optional<int> min_hosts = std::nullopt;
 };
 
-// Returns the job's exit code. Says on standard error which host failed first.
+// Returns the job's exit code. Says on standard error which host failed first, and which is left out.
 int launch_over_ssh(const OverSsh& job, const cluster::Environment& environment);
 
 int print_over_ssh(const OverSsh& job, const cluster::Environment& environment);

@@ -239,15 +239,6 @@ at::ScalarType type_named(const std::string& name) {
   throw UsageError(format("--type is '{}', but must be float32, bfloat16 or float64", name));
 }
 
-std::string joined(const std::vector<std::string_view>& words) {
-  std::string text;
-  for (const std::string_view word : words) {
-    if (!text.empty()) text += ", ";
-    text += word;
-  }
-  return text;
-}
-
 std::vector<std::string> chosen_ops(const std::vector<std::string>& wanted) {
   const std::vector<std::string_view> known = CommBench::op_names();
   for (const std::string& op : wanted) {
@@ -255,7 +246,7 @@ std::vector<std::string> chosen_ops(const std::vector<std::string>& wanted) {
     const auto meant = nearest(op, known);
     throw UsageError(format(
         "--op is '{}', which is no collective{}", op,
-        meant ? format("; did you mean '{}'?", *meant) : format("; there are {}", joined(known))));
+        meant ? format("; did you mean '{}'?", *meant) : format("; there are {}", listed(known))));
   }
   if (wanted.empty()) return {known.begin(), known.end()};
   std::vector<std::string> once;
@@ -330,7 +321,7 @@ void print_json(const std::vector<CommBench::Row>& rows) {
 }  // namespace
 
 std::string comm_op_help() {
-  return format("only this collective; repeat for several: {}", joined(CommBench::op_names()));
+  return format("only this collective; repeat for several: {}", listed(CommBench::op_names()));
 }
 
 void run_comm_bench(const CommBenchOptions& options) {

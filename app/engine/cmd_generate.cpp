@@ -73,13 +73,12 @@ class Writer {
     const std::vector<TokenId> ids = ids_of(prompt);
     const Generation made = generator_.run(ids, options_);
     if (!prints_) return;
-    std::string list;
-    for (const TokenId id : made.ids) list += format("{}{}", list.empty() ? "" : ", ", id);
     std::cout << format(
                      "{{\"prompt\": {}, \"text\": {}, \"stopped_by\": \"{}\", \"prompt_tokens\": "
                      "{}, \"new_tokens\": {}, \"ids\": [{}]}}\n",
                      json::in_quotes(prompt), json::in_quotes(made.text),
-                     generate::stop_name(made.stopped_by), ids.size(), made.ids.size(), list)
+                     generate::stop_name(made.stopped_by), ids.size(), made.ids.size(),
+                     listed(made.ids))
               << std::flush;
   }
 

@@ -100,12 +100,6 @@ struct Run {
   std::shared_ptr<MetricsPage> page;
 };
 
-std::string listed(const std::vector<int>& seats) {
-  std::string text;
-  for (const int seat : seats) text += (text.empty() ? "" : ", ") + std::to_string(seat);
-  return text;
-}
-
 // Returns why the metrics go on from here; empty when they do not.
 std::pair<std::string, std::string> turn_of(const Run& run, int64_t steps_done) {
   const cluster::Round& round = run.world.round();
@@ -161,9 +155,8 @@ void require_memory(const config::RunConfig& config, const comm::World& world) {
 void require_replicas(const Job& job, const comm::World& world) {
   if (!plan::has_replicas(job.config.parallel, job.ranks()))
     throw UsageError(
-        "comm.lost_rank is go_on, but this layout has one copy of the model, so that nothing can "
-        "go "
-        "on without a rank: set parallel.dp_replicate to 2 or more, or comm.lost_rank to restart");
+        "comm.lost_rank is go_on, but this layout has one copy of the model, which cannot go on "
+        "without a rank: set parallel.dp_replicate to 2 or more, or comm.lost_rank to restart");
   if (!world.has_rounds())
     throw UsageError(
         format("comm.lost_rank is go_on, but groups of {} cannot be left after an error: use the "

@@ -10,10 +10,13 @@
 #include <ATen/Parallel.h>
 
 #include "shoal/cluster/launch.h"
+#include "shoal/config/cluster_config.h"
 #include "shoal/config/load.h"
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
+#include "shoal/data/shards/manifest.h"
 #include "shoal/plan/composition.h"
+#include "shoal/plan/other_ranks.h"
 
 #include "app/edge.h"
 #include "app/engine/engine_facts.h"
@@ -30,6 +33,32 @@ namespace {
     code = report_current_exception();
   }
   std::_Exit(code);
+}
+
+// Returns the config with another layout, for these ranks.
+plan::OtherLayout layout_for(config::RunConfig config, const config::JobSize& ranks) {
+  if (!config.model.vocab_size && !config.data.sources.empty())
+    config.model.vocab_size = data::read_manifest(config.data.sources.front()).layout.vocab_size;
+  return plan::layout_for(config, config::load_cluster(*config.plan.cluster), ranks);
+}
+
+// Returns the config for the ranks that were started. When its layout cannot be run on them, and it
+// allows another, `note` says which that is.
+config::RunConfig config_for_training(const config::Request& request, std::string& note) {
+  const config::JobSize& ranks = *request.job;
+  const config::RunConfig written =
+      config::load_or_throw({.file = request.file, .sets = request.sets});
+  const config::Loaded here = config::load(request);
+  const bool fits = here.found.problems.empty() && plan::why_not(here.config, ranks.ranks).empty();
+  if (!fits && written.plan.other_ranks == config::OtherRanks::kSearch && written.plan.cluster) {
+    plan::OtherLayout other = layout_for(written, ranks);
+    note = format("the layout of the config cannot be run on {} ranks; found instead: {}",
+                  ranks.ranks, other.choice.describe());
+    return std::move(other.config);
+  }
+  config::RunConfig config = config::load_or_throw(request);
+  plan::require_layout(config, ranks.ranks);
+  return config;
 }
 
 // Spare ranks are not part of the layout that the config is checked for. What is wrong with the config
@@ -52,17 +81,16 @@ Job start_job(const std::optional<std::string>& file,
     throw UsageError(
         format("comm.spare_ranks is {}, but {} ranks were started: at least one trains", spares,
                job.me.world_size));
-  job.config = config::load_or_throw(
-      {.file = file,
-       .sets = sets,
-       .job = check_ranks
-                  ? std::optional(config::JobSize{job.me.world_size - spares, job.me.local_size})
-                  : std::nullopt});
-  if (check == RankCheck::kForTraining) plan::require_layout(job.config, job.ranks());
+  config::Request request{.file = file, .sets = sets};
+  if (check_ranks) request.job = {job.me.world_size - spares, job.me.local_size};
+  std::string note;
+  job.config = check == RankCheck::kForTraining ? config_for_training(request, note)
+                                                : config::load_or_throw(request);
   log::configure({.level = job.config.log.level,
                   .rank = job.me.rank,
                   .world_size = job.me.world_size,
                   .all_ranks = job.config.log.all_ranks});
+  if (!note.empty() && job.speaks()) log::warn("{}", note);
   return job;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <thread>
 
 #include <ATen/ATen.h>
 
@@ -11,19 +12,59 @@
 #include "shoal/comm/texts.h"
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
+#include "shoal/core/quantities.h"
 #include "shoal/state/checkpoint.h"
 #include "shoal/state/checkpoint_store.h"
+#include "shoal/state/checkpoint_writer.h"
 
 namespace shoal::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
 
+// How long a file system of several hosts may show rank 0 an older directory than it shows others.
+constexpr Duration kStaleView = std::chrono::seconds(60);
+constexpr Duration kBetweenLooks = std::chrono::milliseconds(100);
+
+// Returns the step of the newest checkpoint that this process sees; -1 when it sees none.
+int64_t newest_in(const fs::path& root) {
+  const std::vector<state::CommittedCheckpoint> found = state::candidates_in(root);
+  return found.empty() ? -1 : static_cast<int64_t>(found.back().step);
+}
+
+// Returns the same of the rank that sees most.
+int64_t newest_seen(comm::World& world, const fs::path& root) {
+  const at::Tensor newest = at::empty({1}, at::kLong);
+  together(world, "the newest checkpoint",
+           [&] { *newest.mutable_data_ptr<int64_t>() = newest_in(root); });
+  world.control().all_reduce(newest, comm::Reduce::kMax, "the newest checkpoint");
+  return *newest.const_data_ptr<int64_t>();
+}
+
+// A run must not begin anew, or go back, because the host of rank 0 has not yet heard of a checkpoint.
+void wait_until_seen(const fs::path& root, int64_t step, Duration patience) {
+  if (newest_in(root) >= step) return;
+  const std::string path = (root / state::step_directory(static_cast<uint64_t>(step))).string();
+  log::warn("other ranks see {}, but rank 0 does not: it looks again for {}", path,
+            format_duration(patience));
+  const Clock::time_point until = Clock::now() + patience;
+  while (newest_in(root) < step) {
+    if (Clock::now() > until)
+      throw DataError(
+          format("other ranks see {}, but rank 0 does not: its host has an old view of this file "
+                 "system, or another one mounted",
+                 path));
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
+
 // Returns the checkpoints that rank 0 sees, newest first; opening them shows which are valid.
 std::vector<fs::path> candidates(comm::World& world, const fs::path& root) {
   std::string mine;
+  const int64_t newest = newest_seen(world, root);
   together(world, "which checkpoints there are", [&] {
     if (world.rank() != 0) return;
+    wait_until_seen(root, newest, std::min(kStaleView, world.deadline() / 2));
     for (const state::CommittedCheckpoint& one : state::candidates_in(root))
       mine = one.path.string() + "\n" + mine;
   });

@@ -18,12 +18,6 @@ constexpr Duration kAttempt = seconds(3);  // for one connection and its greetin
 constexpr Duration kFirstPause = milliseconds(20);
 constexpr Duration kLongestPause = seconds(1);
 
-std::string joined(const std::vector<std::string>& texts) {
-  std::string result;
-  for (const std::string& text : texts) result += (result.empty() ? "" : ", ") + text;
-  return result;
-}
-
 std::string reason_of(int error_number) {
   return error_number == 0 ? "the connection was closed" : describe_errno(error_number);
 }
@@ -109,14 +103,14 @@ StoreAnswer StoreClient::ask(StoreRequest request, Duration slack) {
   }
   if (answer->status == StoreStatus::kRefused) {
     line.fd.reset();
-    throw BugError(format("the store refused a request: {}", joined(answer->texts)));
+    throw BugError(format("the store refused a request: {}", listed(answer->texts)));
   }
   if (answer->status == StoreStatus::kTimeout) {
     for (std::string& key : answer->texts) key.erase(0, prefix_.size());
     const auto more = answer->number - static_cast<int64_t>(answer->texts.size());
     throw StoreTimeout(
         format("waited {} for {}{} in the store of rank 0", format_duration(request.patience),
-               joined(answer->texts), more > 0 ? format(" and {} more", more) : ""),
+               listed(answer->texts), more > 0 ? format(" and {} more", more) : ""),
         answer->texts, answer->number);
   }
   return std::move(*answer);

@@ -326,9 +326,7 @@ class Job {
     const bool suspects = cause_->exit_code() == static_cast<int>(ExitCode::kRequeue) &&
                           stopped_.size() <= kMostNamed;
     if (!suspects) return format("; stopped the {} still running", stopped_.size());
-    std::string names;
-    for (const std::string& name : stopped_) names += (names.empty() ? "" : ", ") + name;
-    return format("; stopped {}, still running", names);
+    return format("; stopped {}, still running", listed(stopped_));
   }
 
   [[nodiscard]] JobResult conclude() const {
@@ -337,6 +335,7 @@ class Job {
     const std::string asked = asked_by_ ? format("passed {} on; ", signal_name(*asked_by_)) : "";
     return {.exit_code = cause_->exit_code(),
             .cause = asked + cause_in_words(*cause_) + others_in_words(),
+            .program = static_cast<size_t>(cause_ - ranks_.data()),
             .asked_to_stop = asked_to_stop_,
             .steps = steps};
   }

@@ -51,6 +51,7 @@ struct SuperviseOptions {
 struct JobResult {
   int exit_code = 0;           // exit code of the first cause; 128 + n for a signal
   std::string cause;           // one line; empty when every rank ended with 0
+  size_t program = 0;          // index of the one that was the cause
   bool asked_to_stop = false;  // by a signal
   StepsTold steps;             // by the rank that was the cause, or by the first one
 };

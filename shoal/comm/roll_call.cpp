@@ -17,10 +17,8 @@ constexpr Duration kForOthers = std::chrono::milliseconds(200);
 constexpr Duration kMoment = std::chrono::milliseconds(500);
 
 std::string text_of(const std::vector<int>& ranks, int64_t num_missing) {
-  std::string list;
-  for (const int rank : ranks) list += (list.empty() ? "" : ", ") + std::to_string(rank);
   const auto more = num_missing - static_cast<int64_t>(ranks.size());
-  return format("{} {}{} did not arrive", num_missing == 1 ? "rank" : "ranks", list,
+  return format("{} {}{} did not arrive", num_missing == 1 ? "rank" : "ranks", listed(ranks),
                 more > 0 ? format(" and {} more", more) : "");
 }
 

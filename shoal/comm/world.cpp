@@ -337,6 +337,8 @@ int World::rank() const { return parts_->me.rank; }
 
 int World::size() const { return parts_->me.world_size; }
 
+Duration World::deadline() const { return parts_->options.deadline; }
+
 const cluster::Membership& World::membership() const { return parts_->me; }
 
 std::string World::backend() const { return parts_->data ? parts_->data->name() : "local"; }

@@ -84,6 +84,7 @@ class World {
   [[nodiscard]] c10::Device device() const;
   // What its driver calls it; empty for a CPU.
   [[nodiscard]] std::string device_name() const;
+  [[nodiscard]] Duration deadline() const;           // of a call
   [[nodiscard]] std::string address() const;         // this rank listens on; empty when it does not
   [[nodiscard]] std::string store_endpoint() const;  // of rank 0's store; empty without one
 

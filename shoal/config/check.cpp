@@ -149,6 +149,21 @@ void check_spares(const CommConfig& comm, std::vector<Problem>& found) {
        .hint = "write comm.lost_rank: go_on, or no spare ranks"});
 }
 
+// A layout that is found may have no replicas to go on with, and needs a machine to be found for.
+void check_other_ranks(const RunConfig& config, std::vector<Problem>& found) {
+  if (config.plan.other_ranks == OtherRanks::kRefuse) return;
+  if (!config.plan.cluster)
+    found.push_back({.where = "plan.other_ranks",
+                     .what = "search needs to know the machine: plan.cluster is auto",
+                     .hint = "write plan.cluster: clusters/h100.yaml, or what `shoal bench gemm "
+                             "--save` has measured"});
+  if (config.comm.lost_rank == LostRank::kGoOn)
+    found.push_back(
+        {.where = "plan.other_ranks",
+         .what = "search may find a layout without replicas, but comm.lost_rank is go_on",
+         .hint = "write comm.lost_rank: restart, or plan.other_ranks: refuse"});
+}
+
 // Traces are for looking at: files of every step would fill the disk.
 void check_traced_steps(const TrainConfig& train, std::vector<Problem>& found) {
   constexpr size_t kMostTraces = 100;
@@ -190,6 +205,7 @@ std::vector<Problem> check(const RunConfig& config, const JobSize& job) {
   check_kept_steps(config.train, found);
   check_traced_steps(config.train, found);
   check_spares(config.comm, found);
+  check_other_ranks(config, found);
   return found;
 }
 

@@ -46,4 +46,12 @@ std::string format(std::string_view pattern, const Arguments&... arguments) {
   return format_list(pattern, {FormatArgument(arguments)...});
 }
 
+// Returns "3, 5, 8".
+template <class List>
+std::string listed(const List& list) {
+  std::string text;
+  for (const auto& one : list) text += format("{}{}", text.empty() ? "" : ", ", one);
+  return text;
+}
+
 }  // namespace shoal

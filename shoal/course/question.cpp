@@ -90,9 +90,7 @@ std::string plain(std::string_view text) {
 }
 
 std::string alternatives(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& one : words) text += (text.empty() ? "" : ", ") + one;
-  return "one of: " + text;
+  return "one of: " + listed(words);
 }
 
 // Compares with a value that may not be known yet.

@@ -43,12 +43,6 @@ std::vector<Difference> differences_in(Copies copies, const Fingerprints& finger
 
 // ---- words ----
 
-std::string listed(const std::vector<int>& ranks) {
-  std::string text;
-  for (const int rank : ranks) text += (text.empty() ? "" : ", ") + std::to_string(rank);
-  return text;
-}
-
 std::string with_hosts(const std::vector<int>& ranks, const std::vector<std::string>& hosts) {
   std::string text;
   for (const int rank : ranks)

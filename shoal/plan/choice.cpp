@@ -31,6 +31,14 @@ bool cuts_evenly(int layers, int stages) {
   return layers % stages == 0 || (layers + 2) % stages == 0;
 }
 
+// Rows of the batch that the fullest data-parallel rank has.
+int64_t most_rows(int64_t batch, int ranks) { return (batch + ranks - 1) / ranks; }
+
+// Whether ranks with a row more do not make the others wait for more than a quarter of their time.
+bool shares_batch(int64_t batch, int ranks) {
+  return ranks <= batch && most_rows(batch, ranks) * ranks * 4 <= batch * 5;
+}
+
 class Choices {
  public:
   Choices(const config::RunConfig& config, const config::ClusterConfig& cluster, int ranks)
@@ -49,8 +57,7 @@ class Choices {
 
  private:
   void with_data_ranks(Choice choice, int ranks) {
-    const int64_t batch = config_.train.batch;
-    if (ranks > batch || batch % ranks != 0) return;
+    if (!shares_batch(config_.train.batch, ranks)) return;
     choice.dp_shard = ranks;
     for (const Sharding sharding :
          {Sharding::kNoShard, Sharding::kOptimizer, Sharding::kShardGradOp, Sharding::kFullShard}) {
@@ -71,7 +78,7 @@ class Choices {
   }
 
   void with_batches(Choice choice) {
-    const int64_t rows = config_.train.batch / choice.data_ranks();
+    const int64_t rows = most_rows(config_.train.batch, choice.data_ranks());
     for (int64_t micro_batch = 1; micro_batch <= rows; micro_batch *= 2) {
       if (rows % micro_batch != 0) break;
       choice.micro_batch = micro_batch;

@@ -35,7 +35,7 @@ config::RunConfig with(const config::RunConfig& config, const Choice& choice);
 
 // Returns the layouts that a job may have on so many devices of a cluster: tensor-parallel ranks
 // inside a node, shards that a node or all data-parallel ranks hold together, micro-batches that
-// divide the batch.
+// divide the rows of a rank. Ranks may have one row more than others where that costs little.
 std::vector<Choice> choices_of(const config::RunConfig& config,
                                const config::ClusterConfig& cluster,
                                int ranks);

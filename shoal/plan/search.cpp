@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "shoal/core/error.h"
 #include "shoal/plan/composition.h"
 #include "shoal/plan/device_allowance.h"
 #include "shoal/plan/layout.h"
@@ -155,6 +156,18 @@ SearchResult search(const config::RunConfig& config,
   }
   if (result.best.size() > limits.layouts) result.best.resize(limits.layouts);
   return result;
+}
+
+const FoundLayout& best_of(const SearchResult& found,
+                           const config::RunConfig& config,
+                           const config::ClusterConfig& cluster,
+                           int ranks) {
+  if (found.best.empty())
+    throw UsageError(format(
+        "none of {} layouts fits {} devices of {} GB: take more devices, or a batch that more "
+        "micro-batches or data-parallel ranks divide (train.batch is {})",
+        found.looked_at, ranks, cluster.device.memory_gb, config.train.batch));
+  return found.best.front();
 }
 
 }  // namespace shoal::plan

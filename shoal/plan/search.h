@@ -43,6 +43,12 @@ SearchResult search(const config::RunConfig& config,
                     int ranks,
                     const SearchLimits& limits = {});
 
+// Returns the fastest layout. Throws UsageError when none fits.
+const FoundLayout& best_of(const SearchResult& found,
+                           const config::RunConfig& config,
+                           const config::ClusterConfig& cluster,
+                           int ranks);
+
 // What a layout is preferred by.
 struct Merits {
   double seconds = 0;

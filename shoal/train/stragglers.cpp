@@ -34,11 +34,7 @@ std::vector<Stragglers::Slow> Stragglers::end_step() {
   std::vector<Slow> slow;
   if (asked_.defined()) {
     later_.wait();
-    slow = judge(std::exchange(asked_, {}));
-    std::vector<int> ranks;
-    for (const Slow& each : slow) ranks.push_back(each.rank);
-    std::sort(ranks.begin(), ranks.end());
-    if (std::exchange(told_, ranks) == ranks) slow.clear();
+    slow = not_yet_told(judge(std::exchange(asked_, {})));
   }
   const std::chrono::duration<double> waited = Activity::waited() - waited_before_;
   window_.push_back(std::max(0.0, seconds_since(began_) - waited.count()));
@@ -47,6 +43,17 @@ std::vector<Stragglers::Slow> Stragglers::end_step() {
     asked_.mutable_data_ptr<double>()[world_.rank()] = lower_median(std::exchange(window_, {}));
     later_ = world_.control().all_reduce_later(asked_, comm::Reduce::kSum, "own times of ranks");
   }
+  return slow;
+}
+
+std::vector<Stragglers::Slow> Stragglers::not_yet_told(std::vector<Slow> slow) {
+  std::set<int> now;
+  for (const Slow& each : slow) now.insert(each.rank);
+  std::erase_if(told_, [&](int rank) { return !now.contains(rank); });
+  std::erase_if(slow, [&](const Slow& each) {
+    return !slow_before_.contains(each.rank) || !told_.insert(each.rank).second;
+  });
+  slow_before_ = std::move(now);
   return slow;
 }
 

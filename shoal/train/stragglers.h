@@ -10,11 +10,12 @@
 // activity board knows. Every `kWindow` steps
 // ranks exchange the median of theirs, in the background of the next step. Ranks of one pipeline stage
 // have the same work, so each is compared with the median of its stage; a rank that is alone in its
-// stage is compared with nobody. Nothing is done about a slow rank but to name it: a false stop costs
+// stage is compared with nobody. One window may be bad luck on a busy host: who was slow in two in a row is slow. Nothing is done about a slow rank but to name it: a false stop costs
 // more than a slow step.
 #pragma once
 
 #include <chrono>
+#include <set>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -27,7 +28,7 @@ namespace shoal::train {
 
 class Stragglers {
  public:
-  static constexpr int kWindow = 20;       // steps
+  static constexpr int kWindow = 10;       // steps
   static constexpr double kTooSlow = 1.2;  // times as long as the others
 
   struct Slow {
@@ -40,19 +41,21 @@ class Stragglers {
   Stragglers(comm::World& world, const plan::Mesh& mesh);
 
   void begin_step();
-  // Returns the slow ranks, the slowest first, after a window in which others were slow than in the
-  // one before; nothing after other steps. Collective.
+  // Returns ranks that have been slow for two windows, the slowest first, once each until they are
+  // fast again. Collective.
   std::vector<Slow> end_step();
 
  private:
   [[nodiscard]] std::vector<Slow> judge(const at::Tensor& medians) const;
+  std::vector<Slow> not_yet_told(std::vector<Slow> slow);
 
   comm::World& world_;
   std::vector<int> stage_of_;  // of each rank
   Clock::time_point began_;
   std::chrono::nanoseconds waited_before_{};
   std::vector<double> window_;  // own seconds of its steps so far
-  std::vector<int> told_;       // the ranks that were slow in the last window
+  std::set<int> slow_before_;   // ranks, in the last window
+  std::set<int> told_;          // of these, those that were returned
   at::Tensor asked_;
   comm::Control::Later later_;
 };

@@ -107,5 +107,18 @@ TEST(Resolve, GivesDpShardTheRanksThatAreLeft) {
   EXPECT_THROW(resolve(config, {.ranks = 7}), BugError) << "check() comes first";
 }
 
+TEST(Check, ALayoutIsFoundForAKnownMachineAndWithoutReplicas) {
+  RunConfig config;
+  config.plan.other_ranks = OtherRanks::kSearch;
+  ASSERT_EQ(check(config, {}).size(), 1U);
+  EXPECT_EQ(check(config, {}).at(0).what, "search needs to know the machine: plan.cluster is auto");
+  config.plan.cluster = "clusters/h100.yaml";
+  EXPECT_THAT(check(config, {}), IsEmpty());
+  config.comm.lost_rank = LostRank::kGoOn;
+  ASSERT_EQ(check(config, {}).size(), 1U);
+  EXPECT_EQ(check(config, {}).at(0).hint,
+            "write comm.lost_rank: restart, or plan.other_ranks: refuse");
+}
+
 }  // namespace
 }  // namespace shoal::config

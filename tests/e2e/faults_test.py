@@ -377,6 +377,58 @@ class Files(Faults):
         self.assertEqual(said.count(" is saved: "), 3, said)
         self.assertEqual(said.count("cannot be synced"), 1, said)
 
+    def of_two_hosts(self, run, covered):
+        """Both ranks of a run; to the first, its checkpoints are not there: another directory is mounted over them."""
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        (self.scratch / "nothing").mkdir(exist_ok=True)
+        cover = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" "$1" && shift && exec "$@"', self.scratch / "nothing", covered]
+        processes = []
+        for rank in range(2):
+            variables = {"RANK": rank, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2, "LOCAL_RANK": rank, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+            processes.append(subprocess.Popen([*map(str, cover if rank == 0 else []), *run.command], stdout=subprocess.DEVNULL,
+                                              stderr=subprocess.PIPE, text=True, start_new_session=True,
+                                              env=os.environ | {name: str(value) for name, value in variables.items()}))
+            self.addCleanup(kill, processes[-1])
+        return processes
+
+    @unittest.skipUnless(os.getuid() == 0, "mounting needs root")
+    def test_a_stale_view_of_a_shared_file_system(self):
+        """Rank 0 on a host that has not heard of the newest checkpoint must not begin anew."""
+        words = ["train.steps=9", "train.save_every=3", "train.background_save=false", "parallel.sharding=full_shard", "comm.deadline=60s"]
+        whole = self.run_of("seen", *words, ranks=2)
+        whole.finish()
+        stale = self.run_of("stale", *words, ranks=2)
+        process = self.started(stale, 4)
+        kill(process)
+        steps = len(stale.rows())
+        stale.command = self.run_of("stale", *words).command
+        covered = stale.directory / "checkpoints"
+        first, second = self.of_two_hosts(stale, covered)
+        said = ""
+        while "but rank 0 does not: it looks again" not in said:
+            line = first.stderr.readline()
+            self.assertTrue(line, said)
+            said += line
+        self.assertEqual(len(stale.rows()), steps)
+        subprocess.run(["nsenter", "--mount", f"--target={first.pid}", "umount", covered], check=True)
+        end_of(second)
+        end_of(first)
+        self.assertEqual(stale.figures(), whole.figures())
+        same, shown = equal_checkpoints(stale.directory, whole.directory)
+        self.assertTrue(same, shown)
+
+    @unittest.skipUnless(os.getuid() == 0, "mounting needs root")
+    def test_a_file_system_that_is_not_mounted_on_the_first_host(self):
+        words = ["train.steps=3", "train.save_every=3", "parallel.sharding=full_shard"]
+        self.run_of("unmounted", *words, ranks=2).finish()
+        again = self.run_of("unmounted", *words, "train.steps=5", "comm.deadline=4s")
+        first, second = self.of_two_hosts(again, again.directory / "checkpoints")
+        for process in (second, first):
+            self.assertRegex(end_of(process, code=3), "step-000000003, but rank 0 does not: its host has an old view of this file system")
+        self.assertEqual(len(again.rows()), 3)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`shoal launch --hostfile` on two hosts with an sshd each: ranks meet, signals arrive, nothing is left behind, no secret is on a command
-line, and a job whose ranks are killed on either host is started again and has the bits of one that was left alone.
+line, and a job whose ranks are killed on either host is started again and has the bits of one that was left alone. When a host is
+lost for good the job goes on with the other, on a layout that is found for it.
 
     SHOAL_SOURCE_DIR=. SHOAL_BINARY_DIR=build/release tests/e2e/ssh_test.py [--faults 2]
 """
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import time
 
+from faulty_runs import texts_of
 from training_runs import PATIENCE, SHOAL, Run, end_of, equal_checkpoints, kill, shoal
 
 SOURCE = pathlib.Path(os.environ["SHOAL_SOURCE_DIR"]).resolve()
@@ -167,6 +169,40 @@ def restarts(scratch, faults, chance):
     print(f"ok: {faults} ranks were killed on two hosts, named with their hosts, and the run has the bits of one that was left alone")
 
 
+def loses_a_host(scratch):
+    """All processes of the second host are gone, and it cannot be reached any more."""
+    words = ["train.steps=40", f"data.sources=[{scratch / 'tokens'}]", *COMMON, "parallel.pp=2", "train.background_save=false", "train.keep=1000",
+             f"plan.cluster={SOURCE / 'clusters/xeon_amx.yaml'}", "plan.other_ranks=search"]
+    struck = Run(scratch, "fewer", *words, ranks=2, before=FIRST,
+                 launch=("--hostfile", str(scratch / "hosts.txt"), "--min-hosts", "1", "--max-restarts", "50", "--grace", "2"))
+    process = struck.start()
+    try:
+        assert struck.reaches(11, process), process.stderr.read()
+        for pid in subprocess.run(["ip", "netns", "pids", "shoal-2"], capture_output=True, text=True, check=True).stdout.split():
+            os.kill(int(pid), signal.SIGKILL)
+    except BaseException:
+        kill(process)
+        raise
+    said = end_of(process)
+    assert "launch: 10.77.0.2 cannot be reached: goes on with 1 of 2 hosts" in said, said
+    layout = re.search(r"cannot be run on 2 ranks; found instead: (.*)", said)
+    assert layout, said
+    kept = int(re.search(r"goes on after step (\d+); 10\.77\.0\.2 cannot be reached", texts_of(struck, "restart")[-1]["text"])[1])
+    assert kept >= 10, kept
+    told = Run(scratch, "told", *words, ranks=4)
+    process = told.start()
+    assert told.reaches(kept + 1, process)
+    kill(process)
+    for path in told.directory.glob("checkpoints/step-*"):
+        if not path.name[5:].isdigit() or int(path.name[5:]) > kept:
+            shutil.rmtree(path)
+    Run(scratch, "told", *words, ranks=2).finish()
+    assert told.figures() == struck.figures() and len(told.figures()) == 40, said
+    same, shown = equal_checkpoints(told.directory, struck.directory)
+    assert same, shown
+    print(f"ok: a host is lost for good: the run goes on after step {kept} on the other, with {layout[1]}, and the bits of one that was told to")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--faults", type=int, default=2)
@@ -188,6 +224,7 @@ def main():
             leaves_nothing_behind(hosts)
             shoal("prepare", "--input", SOURCE / "CONTRIBUTING.md", "--tokenizer", "byte", "--validation", "none", "--output", scratch / "tokens")
             restarts(scratch, options.faults, random.Random(options.seed))
+            loses_a_host(scratch)
         finally:
             hosts.down()
 

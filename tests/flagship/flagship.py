@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The flagship run: configs/flagship.yaml through three layouts and a fault every two minutes on average, beside plain PyTorch.
 
-    SHOAL_BINARY_DIR=build/release tests/flagship/flagship.py --scratch DIR [--steps 1400] [--every 120] [--seed 1] TEXT...
+    SHOAL_BINARY_DIR=build/release tests/flagship/flagship.py --scratch DIR [--steps 1100] [--every 120] [--seed 1] TEXT...
 
 Each third of the steps is run on another layout; the end of a third is a SIGTERM, as from a scheduler. A fault kills a rank, stops it,
 makes it compute for ever, kills the whole job, or damages the newest checkpoint and kills a rank. PyTorch (plain_pytorch.py) trains
@@ -27,6 +27,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 
 from faulty_runs import newest_checkpoint, summary  # noqa: E402
+from layouts import LAYOUTS  # noqa: E402
 from threads import hang  # noqa: E402
 from training_runs import SHOAL, ranks_of, rows_of  # noqa: E402
 
@@ -34,11 +35,6 @@ VOCABULARY = 2048
 CLOSE_STEPS, CLOSE, WORSE = 300, 0.02, 0.01
 REQUEUE = 75  # exit code of a job that was asked to end and has saved
 PATIENCE = 600  # seconds without a new step that are a failure of the run
-LAYOUTS = [
-    (4, ["parallel.sharding=hybrid_shard", "parallel.dp_replicate=2", "comm.lost_rank=go_on"]),
-    (4, ["parallel.tp=2", "parallel.pp=2", "train.micro_batch=2"]),
-    (3, ["parallel.sharding=full_shard"]),
-]
 KINDS = ["kill", "kill", "kill", "stop", "endless loop", "job killed", "damaged checkpoint"]
 
 
@@ -118,7 +114,7 @@ class Flagship:
         self.began = time.monotonic()
 
     def start(self, layout):
-        return Job(self.options.scratch, self.options.steps, self.options.cores[0], *LAYOUTS[layout], self.options.deadline)
+        return Job(self.options.scratch, self.options.steps, self.options.cores[0], *LAYOUTS[layout][1:], self.options.deadline)
 
     def strike(self, job, layout):
         """Returns the job that goes on, when it has come one step further than it was."""
@@ -199,7 +195,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("texts", nargs="+", type=pathlib.Path)
     parser.add_argument("--scratch", type=pathlib.Path, required=True)
-    parser.add_argument("--steps", type=int, default=1400)
+    parser.add_argument("--steps", type=int, default=1100)
     parser.add_argument("--every", type=float, default=120, help="seconds between two faults, on average")
     parser.add_argument("--deadline", type=int, default=20, help="seconds, of calls")
     parser.add_argument("--cores", nargs=2, default=("0", "1"), help="of this run and of PyTorch's")

@@ -18,6 +18,7 @@
 #include "shoal/plan/memory.h"
 #include "shoal/plan/mesh.h"
 #include "shoal/plan/nodes.h"
+#include "shoal/plan/other_ranks.h"
 #include "shoal/plan/planned_job.h"
 #include "shoal/plan/program.h"
 #include "shoal/plan/program_check.h"
@@ -178,6 +179,16 @@ TEST(HeaderExamples, Replicas) {
   const cluster::RoundDecision next = without_lost_replicas(config, /*ranks=*/8, over, end);
   EXPECT_THAT(next.seats, ElementsAre(0, 1, 2, 3));
   EXPECT_EQ(replicas_left(config.parallel, 8, 4).dp_replicate, 1);
+}
+
+// shoal/plan/other_ranks.h
+TEST(HeaderExamples, OtherRanks) {
+  const config::RunConfig config =
+      config::load_or_throw({.sets = {"model.vocab_size=499", "train.batch=12"}});
+  const config::ClusterConfig cluster;
+  const OtherLayout found = layout_for(config, cluster, {.ranks = 6, .ranks_per_node = 2});
+  EXPECT_EQ(mesh_of(found.config.parallel, 6).num_ranks(), 6);
+  EXPECT_FALSE(found.choice.describe().empty());
 }
 
 // shoal/plan/mesh.h

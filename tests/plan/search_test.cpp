@@ -82,7 +82,7 @@ TEST(LayoutBounds, AreBelowTimeAndMemoryOfRandomLayouts) {
   for (int i = 0; i < 60; ++i) {
     const config::RunConfig config = random_job(random);
     const config::ClusterConfig cluster = random_cluster(random);
-    const int ranks = one_of<int>(random, {1, 4, 6, 8, 12, 32, 64});
+    const int ranks = one_of<int>(random, {1, 4, 5, 6, 7, 8, 12, 32, 64});
     const std::vector<Choice> choices = choices_of(config, cluster, ranks);
     LayoutBounds bounds(config, cluster);
     for (int j = 0; j < 12 && !choices.empty(); ++j) {
@@ -114,7 +114,7 @@ TEST(Search, FindsWhatTimingAllLayoutsFinds) {
     const config::RunConfig config = random_job(random);
     config::ClusterConfig cluster = random_cluster(random);
     cluster.device.memory_gb = 4;
-    const int ranks = one_of<int>(random, {4, 6, 8});
+    const int ranks = one_of<int>(random, {4, 5, 6, 7, 8});
     double shortest = 1e30;
     for (const Choice& choice : choices_of(config, cluster, ranks)) {
       const config::RunConfig candidate = with(config, choice);
