@@ -7,7 +7,7 @@ namespace shoal::plan {
 
 std::vector<StagePeak> stage_peaks(const PlannedJob& job) {
   std::vector<StagePeak> peaks;
-  for (const int first : job.mesh().peers(0, Axis::kPp)) {
+  for (const int first : job.busiest_ranks()) {
     StagePeak& highest = peaks.emplace_back(StagePeak{.rank = first});
     for (const int number : job.mesh().peers(first, Axis::kTp)) {
       const PlannedRank rank = job.rank(number);

@@ -18,8 +18,8 @@ struct FullestRank {
   Memory memory;
 };
 
-// Ranks that differ only along axes of data hold as much as each other, shards being padded, so that
-// one rank of each stage and tensor place is asked.
+// Ranks that differ only along axes of data and have as many rows of the batch hold as much as each
+// other, shards being padded, so that one rank of each stage and tensor place is asked.
 FullestRank fullest_rank(const PlannedJob& job);
 
 // The rank of a pipeline stage with the highest peak: the worst tensor place.

@@ -16,9 +16,16 @@ PlannedRank PlannedJob::rank(int rank) const {
   return {std::move(plan), std::move(program)};
 }
 
+std::vector<int> PlannedJob::busiest_ranks() const {
+  const std::vector<int> data_ranks = mesh_.peers(0, kDataAxes);
+  const bool even = config_.train.batch % static_cast<int64_t>(data_ranks.size()) == 0;
+  // Of parts that even_part_begin() cuts, the last is never smaller than another.
+  return mesh_.peers(even ? 0 : data_ranks.back(), Axis::kPp);
+}
+
 std::vector<PlannedRank> PlannedJob::stages() const {
   std::vector<PlannedRank> stages;
-  for (const int first : mesh_.peers(0, Axis::kPp)) stages.push_back(rank(first));
+  for (const int number : busiest_ranks()) stages.push_back(rank(number));
   return stages;
 }
 

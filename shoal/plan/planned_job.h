@@ -29,8 +29,10 @@ class PlannedJob {
   [[nodiscard]] const Mesh& mesh() const { return mesh_; }
 
   [[nodiscard]] PlannedRank rank(int rank) const;
-  // Returns the first rank of each pipeline stage.
-  [[nodiscard]] std::vector<PlannedRank> stages() const;
+  // Returns a rank of each pipeline stage: the first, or where data-parallel ranks have uneven shares
+  // of the batch, one with the largest.
+  [[nodiscard]] std::vector<int> busiest_ranks() const;
+  [[nodiscard]] std::vector<PlannedRank> stages() const;  // of these ranks
 
  private:
   config::RunConfig config_;

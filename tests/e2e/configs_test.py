@@ -31,6 +31,7 @@ def gpt(layers, width, context, vocabulary):
 # What a file's model has, and who says so. "Hub" is the number of parameters that Hugging Face's hub shows for the repository.
 PARAMETERS = {
     "debug_cpu": (gpt(2, 64, 64, 257), "formula of GPT-2"),
+    "flagship": (gpt(6, 384, 128, 2048), "formula of GPT-2"),
     "gpt2_124m": (124_439_808, "Hub, openai-community/gpt2, without the buffers of its attention"),
     "llama3_405b": (405_853_388_800, "Hub, meta-llama/Llama-3.1-405B"),
     "llama3_70b": (70_553_706_496, "Hub, meta-llama/Meta-Llama-3-70B"),

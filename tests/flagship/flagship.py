@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The flagship run: configs/flagship.yaml through three layouts and a fault every two minutes on average, beside plain PyTorch.
 
-    SHOAL_BINARY_DIR=build/release tests/flagship/flagship.py --scratch DIR [--steps 1100] [--every 120] [--seed 1] TEXT...
+    SHOAL_BINARY_DIR=build/release tests/flagship/flagship.py --scratch DIR [--every 120] [--seed 1] TEXT...
 
 Each third of the steps is run on another layout; the end of a third is a SIGTERM, as from a scheduler. A fault kills a rank, stops it,
 makes it compute for ever, kills the whole job, or damages the newest checkpoint and kills a rank. PyTorch (plain_pytorch.py) trains
@@ -23,7 +23,10 @@ import subprocess
 import sys
 import time
 
+import yaml
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+PYTORCH = ROOT / "tests" / "flagship" / "plain_pytorch.py"
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 
 from faulty_runs import newest_checkpoint, summary  # noqa: E402
@@ -31,7 +34,8 @@ from layouts import LAYOUTS  # noqa: E402
 from threads import hang  # noqa: E402
 from training_runs import SHOAL, ranks_of, rows_of  # noqa: E402
 
-VOCABULARY = 2048
+CONFIG_FILE = ROOT / "configs" / "flagship.yaml"
+CONFIG = yaml.safe_load(CONFIG_FILE.read_text())
 CLOSE_STEPS, CLOSE, WORSE = 300, 0.02, 0.01
 REQUEUE = 75  # exit code of a job that was asked to end and has saved
 PATIENCE = 600  # seconds without a new step that are a failure of the run
@@ -47,13 +51,9 @@ def prepare(scratch, texts):
     if (scratch / "initial").exists():
         return
     subprocess.run([sys.executable, ROOT / "tests/flagship/corpus.py", scratch / "pages.jsonl", *texts], check=True)
-    shoal("tokenizer", "train", scratch / "pages.jsonl", "--vocab-size", VOCABULARY, "--added", "<|endoftext|>", "--output", scratch / "tokenizer")
+    shoal("tokenizer", "train", scratch / "pages.jsonl", "--vocab-size", CONFIG["model"]["vocab_size"], "--added", "<|endoftext|>", "--output", scratch / "tokenizer")
     shoal("prepare", "--input", scratch / "pages.jsonl", "--tokenizer", scratch / "tokenizer", "--output", scratch / "tokens")
-    pytorch("initial", "--vocabulary", VOCABULARY, "--output", scratch / "initial")
-
-
-def pytorch(*words):
-    subprocess.run([sys.executable, ROOT / "tests/flagship/plain_pytorch.py", *map(str, words)], check=True)
+    subprocess.run([sys.executable, PYTORCH, "initial", "--output", scratch / "initial"], check=True)
 
 
 def start_pytorch(options):
@@ -61,7 +61,7 @@ def start_pytorch(options):
     output = options.scratch / "pytorch.csv"
     if output.exists():
         return None
-    return subprocess.Popen(["taskset", "-c", options.cores[1], sys.executable, ROOT / "tests/flagship/plain_pytorch.py", "train", "--initial",
+    return subprocess.Popen(["taskset", "-c", options.cores[1], sys.executable, PYTORCH, "train", "--initial",
                              options.scratch / "initial", "--tokens", options.scratch / "tokens", "--steps", str(options.steps), "--output", output])
 
 
@@ -73,9 +73,9 @@ class Job:
         self.log = (scratch / "log.txt").open("a")
         begin = "resume" if newest_checkpoint(self) else scratch / "initial"
         sets = [f"run.directory={scratch / 'runs'}", f"data.sources=[{scratch / 'tokens'}]", f"train.steps={steps}", f"comm.deadline={deadline}s",
-                f"model.vocab_size={VOCABULARY}", f"train.init_from={begin}", *layout]
+                f"train.init_from={begin}", *layout]
         self.command = ["taskset", "-c", core, SHOAL, "launch", "--ranks", str(ranks), "--max-restarts", "1000", "--grace", "10", "--", "train",
-                        str(ROOT / "configs/flagship.yaml"), *(word for text in sets for word in ("--set", text))]
+                        str(CONFIG_FILE), *(word for text in sets for word in ("--set", text))]
         self.process = subprocess.Popen(self.command, stdout=self.log, stderr=self.log, start_new_session=True)
 
     def step(self):
@@ -195,7 +195,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("texts", nargs="+", type=pathlib.Path)
     parser.add_argument("--scratch", type=pathlib.Path, required=True)
-    parser.add_argument("--steps", type=int, default=1100)
+    parser.add_argument("--steps", type=int, default=CONFIG["train"]["steps"])
     parser.add_argument("--every", type=float, default=120, help="seconds between two faults, on average")
     parser.add_argument("--deadline", type=int, default=20, help="seconds, of calls")
     parser.add_argument("--cores", nargs=2, default=("0", "1"), help="of this run and of PyTorch's")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The flagship's model in plain PyTorch: transformers' GPT-2 in a loop of a few lines, bf16 by autocast, on one process.
 
-    tests/flagship/plain_pytorch.py initial --vocabulary 2048 --output DIR
+    tests/flagship/plain_pytorch.py initial --output DIR
     tests/flagship/plain_pytorch.py train --initial DIR --tokens DIR --steps N --output metrics.csv [--threads 1]
 
 `initial` draws the weights that both runs begin with. `train` reads the token shards as any program reads Arrow files, in order, and
@@ -31,7 +31,7 @@ CLIP, DECAY, BETAS, EPSILON, FLOOR = 1.0, 0.1, (0.9, 0.95), 1e-8, 0.1
 def initial(options):
     torch.manual_seed(1)
     model = CONFIG["model"]
-    shape = transformers.GPT2Config(vocab_size=options.vocabulary, n_positions=model["context"], n_embd=model["width"],
+    shape = transformers.GPT2Config(vocab_size=model["vocab_size"], n_positions=model["context"], n_embd=model["width"],
                                     n_layer=model["layers"], n_head=model["heads"], resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
                                     bos_token_id=None, eos_token_id=None)
     transformers.GPT2LMHeadModel(shape).save_pretrained(options.output)
@@ -105,7 +105,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
     first = commands.add_parser("initial")
-    first.add_argument("--vocabulary", type=int, required=True)
     first.set_defaults(call=initial)
     second = commands.add_parser("train")
     second.add_argument("--initial", type=pathlib.Path, required=True)
