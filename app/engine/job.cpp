@@ -45,19 +45,20 @@ plan::OtherLayout layout_for(config::RunConfig config, const config::JobSize& ra
 // Returns the config for the ranks that were started. When its layout cannot be run on them, and it
 // allows another, `note` says which that is.
 config::RunConfig config_for_training(const config::Request& request, std::string& note) {
-  const config::JobSize& ranks = *request.job;
-  const config::RunConfig written =
-      config::load_or_throw({.file = request.file, .sets = request.sets});
+  const int ranks = request.job->ranks;
   const config::Loaded here = config::load(request);
-  const bool fits = here.found.problems.empty() && plan::why_not(here.config, ranks.ranks).empty();
-  if (!fits && written.plan.other_ranks == config::OtherRanks::kSearch && written.plan.cluster) {
-    plan::OtherLayout other = layout_for(written, ranks);
-    note = format("the layout of the config cannot be run on {} ranks; found instead: {}",
-                  ranks.ranks, other.choice.describe());
+  if (here.found.problems.empty() && plan::why_not(here.config, ranks).empty()) return here.config;
+  const config::Loaded anywhere = config::load({.file = request.file, .sets = request.sets});
+  const config::PlanConfig& allowed = anywhere.config.plan;
+  if (anywhere.found.problems.empty() && allowed.other_ranks == config::OtherRanks::kSearch &&
+      allowed.cluster) {
+    plan::OtherLayout other = layout_for(anywhere.config, *request.job);
+    note = format("the layout of the config cannot be run on {} ranks; found instead: {}", ranks,
+                  other.choice.describe());
     return std::move(other.config);
   }
   config::RunConfig config = config::load_or_throw(request);
-  plan::require_layout(config, ranks.ranks);
+  plan::require_layout(config, ranks);
   return config;
 }
 

@@ -19,7 +19,7 @@ PlannedRank PlannedJob::rank(int rank) const {
 std::vector<int> PlannedJob::busiest_ranks() const {
   const std::vector<int> data_ranks = mesh_.peers(0, kDataAxes);
   const bool even = config_.train.batch % static_cast<int64_t>(data_ranks.size()) == 0;
-  // Of parts that even_part_begin() cuts, the last is never smaller than another.
+  // The last of the parts that even_part_begin() cuts is never smaller than another.
   return mesh_.peers(even ? 0 : data_ranks.back(), Axis::kPp);
 }
 
