@@ -267,7 +267,14 @@ int run_train(const std::vector<std::string>& arguments) {
   options.spares = job.config.comm.spare_ranks;
   cluster::StepReport report;
   if (job.me.rank >= job.ranks()) report.tell_replaceable();
-  const auto world = comm::World::join(job.me, job.environment, options);
+  const auto world = [&] {
+    // Such a process may wait for long until it is called into a round.
+    const bool waits =
+        options.rounds && !job.speaks() && (job.me.restarts > 0 || job.me.rank >= job.ranks());
+    std::optional<EndOnSignal> ends;
+    if (waits) ends.emplace(signal);
+    return comm::World::join(job.me, job.environment, options);
+  }();
   if (!world) return 0;  // the job has ended without this process
   if (options.rounds) require_replicas(job, *world);
   // A process that is called into a later round finds the others beyond this.

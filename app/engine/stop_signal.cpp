@@ -1,7 +1,11 @@
 #include "app/engine/stop_signal.h"
 
 #include <csignal>
+#include <cstdint>
+#include <cstdlib>
 
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -39,6 +43,23 @@ std::optional<int> StopSignal::received() {
     ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
   }
   return received_;
+}
+
+EndOnSignal::EndOnSignal(const StopSignal& signal) : over_(::eventfd(0, EFD_CLOEXEC)) {
+  SHOAL_CHECK(over_.valid(), "eventfd failed");
+  thread_ = std::thread([signals = signal.descriptor_, over = over_.get()] {
+    pollfd entries[] = {{signals, POLLIN, 0}, {over, POLLIN, 0}};
+    while (::poll(entries, 2, -1) < 0) {
+    }
+    // A signal that comes in the moment of the end is left to be polled.
+    if (entries[1].revents == 0) std::_Exit(static_cast<int>(ExitCode::kRequeue));
+  });
+}
+
+EndOnSignal::~EndOnSignal() {
+  const uint64_t one = 1;
+  SHOAL_CHECK(::write(over_.get(), &one, sizeof(one)) == sizeof(one), "eventfd failed");
+  thread_.join();
 }
 
 }  // namespace shoal::app

@@ -6,6 +6,9 @@
 #pragma once
 
 #include <optional>
+#include <thread>
+
+#include "shoal/core/files.h"
 
 namespace shoal::app {
 
@@ -20,8 +23,24 @@ class StopSignal {
   std::optional<int> received();
 
  private:
+  friend class EndOnSignal;
+
   int descriptor_;
   std::optional<int> received_;
+};
+
+// While it lives, a signal ends the process with exit code 75: for a rank that waits for others and
+// has nothing to save or to give back yet.
+class EndOnSignal {
+ public:
+  explicit EndOnSignal(const StopSignal& signal);
+  EndOnSignal(const EndOnSignal&) = delete;
+  EndOnSignal& operator=(const EndOnSignal&) = delete;
+  ~EndOnSignal();
+
+ private:
+  UniqueFd over_;
+  std::thread thread_;
 };
 
 }  // namespace shoal::app
