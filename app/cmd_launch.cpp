@@ -272,8 +272,7 @@ void check(const LaunchWords& words) {
   if (words.min_hosts && !words.hostfile)
     throw UsageError(
         "--min-hosts is for hosts of a --hostfile: in a job of Slurm or PBS the scheduler decides "
-        "on "
-        "how many hosts it runs");
+        "how many hosts there are");
   if (words.host && !words.hosts)
     throw UsageError("--host is for a job on several hosts: add --hosts and --address");
 }

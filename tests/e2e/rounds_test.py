@@ -10,7 +10,6 @@ import os
 import pathlib
 import random
 import re
-import shutil
 import signal
 import sys
 import tempfile
@@ -18,7 +17,7 @@ import threading
 import time
 
 from faulty_runs import Said, summary, texts_of
-from training_runs import PATIENCE, Run, equal_checkpoints, kill, ranks_of, shoal
+from training_runs import PATIENCE, Run, equal_checkpoints, forget_after, kill, ranks_of, shoal
 
 SOURCE = pathlib.Path(os.environ["SHOAL_SOURCE_DIR"]).resolve()
 # Ranks, ranks without one replica, and the layouts on both.
@@ -89,9 +88,7 @@ def told(scratch, name, words, changes, steps, layouts):
             process = run.start()
             assert run.reaches(until + 1, process), f"{name} ended before step {until + 1}: {process.stderr.read()}"
             kill(process)
-            for path in run.directory.glob("checkpoints/step-*"):
-                if not path.name[5:].isdigit() or int(path.name[5:]) > until:
-                    shutil.rmtree(path)
+            forget_after(run, until)
             assert (run.directory / "checkpoints" / f"step-{until:09d}").exists(), f"{name}: no checkpoint of step {until} (change {number})"
         ranks = next_ranks
     return run

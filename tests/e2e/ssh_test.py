@@ -18,7 +18,7 @@ import tempfile
 import time
 
 from faulty_runs import texts_of
-from training_runs import PATIENCE, SHOAL, Run, end_of, equal_checkpoints, kill, shoal
+from training_runs import PATIENCE, SHOAL, Run, end_of, equal_checkpoints, forget_after, kill, shoal
 
 SOURCE = pathlib.Path(os.environ["SHOAL_SOURCE_DIR"]).resolve()
 HOSTS = str(SOURCE / "tests/testbed/hosts")
@@ -193,9 +193,7 @@ def loses_a_host(scratch):
     process = told.start()
     assert told.reaches(kept + 1, process)
     kill(process)
-    for path in told.directory.glob("checkpoints/step-*"):
-        if not path.name[5:].isdigit() or int(path.name[5:]) > kept:
-            shutil.rmtree(path)
+    forget_after(told, kept)
     Run(scratch, "told", *words, ranks=2).finish()
     assert told.figures() == struck.figures() and len(told.figures()) == 40, said
     same, shown = equal_checkpoints(told.directory, struck.directory)

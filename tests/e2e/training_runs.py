@@ -3,6 +3,7 @@ import csv
 import os
 import pathlib
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -75,6 +76,13 @@ class Run:
             assert time.monotonic() < until, f"{self.directory.name} does not come to step {step} in {PATIENCE} s"
             time.sleep(0.005)
         return False
+
+
+def forget_after(run, step):
+    """Removes what a run has saved after that step, unfinished saves too: it goes on from there."""
+    for path in run.directory.glob("checkpoints/step-*"):
+        if not path.name[5:].isdigit() or int(path.name[5:]) > step:
+            shutil.rmtree(path)
 
 
 def ranks_of(launcher):

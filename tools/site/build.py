@@ -4,7 +4,7 @@
     tools/site/build.py OUT [--root TREE]
 
 pages.txt has the pages and their order; api.py adds the API reference. The build fails on a page of docs/ or course/ that is not listed, on a link to
-what is not there, and on a link to a heading that its page does not have. Files of the tree that pages link to are copied as texts, pictures as they are;
+what is not there, and on a link to a heading that its page does not have. Files of the tree that pages link to are copied as texts, pictures and HTML as they are;
 a link to a public header leads to its section of the reference. A line with nothing but a link that has a title, [main.cpp](../main.cpp "code of run"),
 is followed by the code of that name: on a code host it is a link, and nobody keeps a copy.
 """
@@ -24,7 +24,7 @@ from api import Reference  # noqa: E402
 from cpp_declarations import declarations_of, everything  # noqa: E402
 from rendered_page import RenderedPage  # noqa: E402
 
-PICTURES = (".png", ".svg", ".jpg", ".gif")
+AS_THEY_ARE = (".png", ".svg", ".jpg", ".gif", ".html")  # pictures, and pages that shoal wrote
 BEFORE_REFERENCE = "docs/library.md"  # the page of the section that the reference follows
 MUST_BE_LISTED = ("docs/**/*.md", "course/**/*.md")
 CODE_OF = re.compile(r'^\[[^\]]*\]\(([^)\s]+) "code of (\w+)"\)$', re.M)
@@ -107,7 +107,7 @@ class Links:
                 self.problems.append(f"{page.path} links to {target}, but {whole} has no such heading")
             address = address_of(whole)
         elif not whole.startswith("..") and (self.root / whole).is_file():
-            address = whole if whole.endswith(PICTURES) else whole + ".txt"
+            address = whole if whole.endswith(AS_THEY_ARE) else whole + ".txt"
             self.copied[whole] = address
         else:
             self.problems.append(f"{page.path} links to {target}, which is not a page or a file of the tree")
