@@ -7,7 +7,7 @@
 namespace shoal::plan {
 namespace {
 
-constexpr std::array<std::string_view, kNumOpKinds> kNames = {
+constexpr std::array<std::string_view, kNumOpKinds> kOpKindNames = {
     "count targets",     "receive",        "await receive", "send",
     "await send",        "gather",         "await gather",  "release",
     "forward",           "recompute",      "backward",      "open gradients",
@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, kNumOpKinds> kNames = {
 
 }  // namespace
 
-std::string_view name_of(OpKind kind) { return kNames[static_cast<size_t>(kind)]; }
+std::string_view name_of(OpKind kind) { return kOpKindNames[static_cast<size_t>(kind)]; }
 
 int64_t partial_elements(const RankPlan& plan, const blueprint::UnitBlueprint& unit) {
   int64_t elements = 0;
