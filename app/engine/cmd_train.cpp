@@ -223,10 +223,11 @@ int train_in_rounds(const Run& run) {
       return *code;
     }
     const bool goes_on = run.world.next_round(
-        carried ? std::optional(carried->progress.step) : std::nullopt,
+        carried->steps_done(),
         [&](const cluster::Round& over, const cluster::RoundEnd& end) {
           return plan::without_lost_replicas(run.job.config, run.job.ranks(), over, end);
-        });
+        },
+        [&](comm::Group pair, int giver) { carried->exchange(std::move(pair), giver); });
     if (!goes_on) return 0;
     log::info("goes on after step {} with {} of {} ranks", run.world.round().step, run.world.size(),
               run.job.ranks());

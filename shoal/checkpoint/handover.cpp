@@ -27,6 +27,10 @@ bool fits(const CarriedState* carried, const std::vector<HeldTensor>& held) {
 
 CarriedState carry(const TrainingState& state) { return held_unsettled(state); }
 
+void give(const CarriedState& state, comm::Group ranks, int giver) {
+  for (const HeldTensor& held : state) ranks.broadcast(held.flat, giver, held.name).wait();
+}
+
 void hand_over(const CarriedState* mine, const TrainingState& state, comm::Group replicas) {
   const at::NoGradGuard no_grad;
   state.model.set_masters([&] {
@@ -38,11 +42,8 @@ void hand_over(const CarriedState* mine, const TrainingState& state, comm::Group
     replicas.all_reduce(source, comm::Reduce::kMin, "who has the state").wait();
     const auto root = static_cast<int>(source.item<int64_t>());
     if (root == replicas.size()) throw PeerLost("no rank that is left has the state of this one");
-    for (size_t i = 0; i < held.size(); ++i) {
-      at::Tensor into = held[i].flat;
-      if (has) into.copy_((*mine)[i].flat);
-      replicas.broadcast(into, root, held[i].name).wait();
-    }
+    for (size_t i = 0; i < held.size() && has; ++i) held[i].flat.copy_((*mine)[i].flat);
+    give(held, replicas, root);
   });
 }
 

@@ -22,6 +22,10 @@ using CarriedState = std::vector<HeldTensor>;
 // for.
 CarriedState carry(const TrainingState& state);
 
+// Copies the tensors of rank `giver` of a group into those of the others, which hold the same
+// elements. Collective.
+void give(const CarriedState& state, comm::Group ranks, int giver);
+
 // Loads `mine`, if these are tensors that this rank holds now, or those of a replica; `replicas` are
 // the ranks that hold the same. Throws PeerLost when nobody has them. Collective.
 void hand_over(const CarriedState* mine, const TrainingState& state, comm::Group replicas);

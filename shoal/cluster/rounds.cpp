@@ -36,27 +36,45 @@ std::optional<int64_t> number_in(std::string_view text) {
   return number;
 }
 
-// The step, then the seats.
+// The step, then the seats, then who gives to whom: "41 0 3 2>0".
 std::string text_of(const RoundDecision& decision) {
   std::string text = std::to_string(decision.step);
   for (const int seat : decision.seats) text += format(" {}", seat);
+  for (const Gift& gift : decision.gifts) text += format(" {}>{}", gift.from, gift.to);
   return text;
 }
 
-Round round_in(const std::string& text, int number, int seats) {
+// Returns the seat that a text names; nothing when it names none.
+std::optional<int> seat_in(std::string_view text, int seats) {
+  const std::optional<int64_t> number = number_in(text);
+  if (!number || *number >= seats) return std::nullopt;
+  return static_cast<int>(*number);
+}
+
+// Adds what one word of the text says. Returns false when that is nothing.
+bool add_word(std::string_view word, int seats, Round& round) {
+  const size_t arrow = word.find('>');
+  if (arrow == std::string_view::npos) {
+    const std::optional<int> seat = seat_in(word, seats);
+    if (seat) round.seats.push_back(*seat);
+    return seat && round.gifts.empty();
+  }
+  const std::optional<int> from = seat_in(word.substr(0, arrow), seats);
+  const std::optional<int> to = seat_in(word.substr(arrow + 1), seats);
+  if (from && to) round.gifts.push_back({*from, *to});
+  return from && to;
+}
+
+// Returns what the text of a decision says; nothing when it is no such text.
+std::optional<Round> parsed(std::string_view text, int number, int seats) {
   Round round{.number = number, .seats = {}};
-  for (size_t at = 0; at <= text.size();) {
+  const size_t first = std::min(text.find(' '), text.size());
+  const std::optional<int64_t> step = number_in(text.substr(0, first));
+  if (!step) return std::nullopt;
+  round.step = *step;
+  for (size_t at = first + 1; at <= text.size();) {
     const size_t end = std::min(text.find(' ', at), text.size());
-    const std::optional<int64_t> value = number_in(std::string_view(text).substr(at, end - at));
-    if (!value || (at > 0 && *value >= seats))
-      throw PeerLost(
-          format("the store says who takes part next in a way that is not understood: '{}'",
-                 printable(text.substr(0, 100))));
-    if (at == 0) {
-      round.step = *value;
-    } else {
-      round.seats.push_back(static_cast<int>(*value));
-    }
+    if (!add_word(text.substr(at, end - at), seats, round)) return std::nullopt;
     at = end + 1;
   }
   return round;
@@ -85,13 +103,9 @@ Round Rounds::first(int seats) {
 std::optional<Round> Rounds::called() {
   const std::optional<int64_t> current = number_in(store_->get(kCurrent, options_.deadline));
   if (!current) throw PeerLost("the store does not say which round of the job this is");
-  return wait_from(static_cast<int>(*current));
-}
-
-std::optional<Round> Rounds::wait_from(int number) {
   const Activity doing("waiting to be called into the job", Pace::kOthers);
   store_->set(waiting_key(options_.seat), std::to_string(options_.arrival));
-  for (;; ++number) {
+  for (auto number = static_cast<int>(*current);; ++number) {
     std::string text;
     for (;;) {
       try {
@@ -100,11 +114,20 @@ std::optional<Round> Rounds::wait_from(int number) {
       } catch (const StoreTimeout&) {
       }
     }
-    if (text == kOver) return std::nullopt;
-    if (text.starts_with(kCannot)) throw PeerLost(printable(text.substr(kCannot.size())));
-    Round round = round_in(text, number + 1, options_.seats);
-    if (round.has(options_.seat)) return round;
+    std::optional<Round> round = round_in(text, number);
+    if (!round || round->has(options_.seat)) return round;
   }
+}
+
+std::optional<Round> Rounds::round_in(const std::string& announced, int over) const {
+  if (announced == kOver) return std::nullopt;
+  if (announced.starts_with(kCannot)) throw PeerLost(printable(announced.substr(kCannot.size())));
+  std::optional<Round> round = parsed(announced, over + 1, options_.seats);
+  if (!round)
+    throw PeerLost(
+        format("the store says who takes part next in a way that is not understood: '{}'",
+               printable(announced.substr(0, 100))));
+  return round;
 }
 
 std::string Rounds::arrival_of(int seat) const {
@@ -177,12 +200,7 @@ std::optional<Round> Rounds::next(const Round& over,
   store_->set(report_key(over.number, options_.seat), step ? std::to_string(*step) : "torn");
   if (options_.seat != 0) {
     // Seat 0 waits for others first.
-    const std::string text = store_->get(next_key(over.number), 2 * options_.deadline);
-    if (text != kOver && !text.starts_with(kCannot)) {
-      Round round = round_in(text, over.number + 1, options_.seats);
-      if (round.has(options_.seat)) return round;
-    }
-    return wait_from(over.number);
+    return round_in(store_->get(next_key(over.number), 2 * options_.deadline), over.number);
   }
   const RoundEnd end = collect(over);
   const RoundDecision decision = decide(over, end);
@@ -196,7 +214,10 @@ std::optional<Round> Rounds::next(const Round& over,
     if (is_called) store_->remove(waiting_key(seat));
   }
   announce(over.number, text_of(decision));
-  return Round{.number = over.number + 1, .seats = decision.seats, .step = decision.step};
+  return Round{.number = over.number + 1,
+               .seats = decision.seats,
+               .step = decision.step,
+               .gifts = decision.gifts};
 }
 
 void Rounds::give_up(const Round& round, int seat) {

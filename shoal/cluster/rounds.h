@@ -26,10 +26,18 @@
 
 namespace shoal::cluster {
 
+// Before a round begins, a seat gives its state to another, which had the same place in the round
+// before but not as many finished steps. The giver may be left out of the round.
+struct Gift {
+  int from = 0;
+  int to = 0;
+};
+
 struct Round {
   int number = 0;
-  std::vector<int> seats;  // by rank
-  int64_t step = 0;        // finished steps of the state that it goes on from
+  std::vector<int> seats;        // by rank
+  int64_t step = 0;              // finished steps of the state that it goes on from
+  std::vector<Gift> gifts = {};  // before it begins; a seat is in one of them at most
 
   [[nodiscard]] bool has(int seat) const;
 };
@@ -49,7 +57,8 @@ struct RoundEnd {
 struct RoundDecision {
   std::vector<int> seats = {};  // of the next round; empty: the job cannot go on
   int64_t step = 0;             // finished steps of the state that it goes on from
-  std::string why = "";         // it cannot
+  std::vector<Gift> gifts = {};
+  std::string why = "";  // it cannot
 };
 
 using DecideRound = std::function<RoundDecision(const Round& over, const RoundEnd& end)>;
@@ -69,12 +78,11 @@ class Rounds {
   // Returns the round of the first so many seats, with which a job begins; the others are spare, and
   // wait in called().
   Round first(int seats);
-  // Returns the round that this process, which was started again, is called into; nothing when the
-  // job is over. Throws PeerLost when the store is gone.
+  // Returns the round that this process, which was started again or left out, is called into; nothing
+  // when the job is over. Throws PeerLost when the store is gone.
   std::optional<Round> called();
-  // Ends a round, and returns the next: with this seat in it, which may take as long as called().
-  // `decide` is called on seat 0. Nothing when the job is over. Throws PeerLost when the job cannot
-  // go on.
+  // Ends a round, and returns the next, which may leave this seat out. `decide` is called on seat 0.
+  // Nothing when the job is over. Throws PeerLost when the job cannot go on.
   std::optional<Round> next(const Round& over,
                             std::optional<int64_t> step,
                             const DecideRound& decide);
@@ -90,7 +98,8 @@ class Rounds {
  private:
   // Writes what comes after a round: seats, or why there are none.
   void announce(int over, const std::string& text);
-  std::optional<Round> wait_from(int number);
+  // Returns the round that was announced after round `over`; nothing when the job is over.
+  [[nodiscard]] std::optional<Round> round_in(const std::string& announced, int over) const;
   RoundEnd collect(const Round& over);
   [[nodiscard]] std::string arrival_of(int seat) const;
   // Returns the seats outside the round that wait, and which of their processes.

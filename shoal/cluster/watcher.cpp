@@ -62,7 +62,7 @@ void Watcher::run() {
   const Duration tick = std::clamp<Duration>(options_.deadline / 20, Duration(20), Duration(1000));
   Clock::time_point next_beat = Clock::now() + period_;
   Clock::time_point looked = Clock::now();
-  while (!changed_.wait_for(lock, std::min(tick, period_), ends)) {
+  while (!changed_.wait_until(lock, std::min(Clock::now() + tick, next_beat), ends)) {
     const Clock::time_point now = Clock::now();
     if (now - std::exchange(looked, now) > silence_ / 2) forget_times();
     try {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,8 +40,40 @@ struct JobHealth {
     left_behind.clear();
   }
 
+  // A transfer that a thread waits for, and which abort_transfers() ends: by itself it may not, although
+  // its connection is shut down.
+  class Abortable {
+   public:
+    Abortable(JobHealth& job, c10d::Work& work) : job_(job), work_(work) {
+      const std::lock_guard lock(job_.mutex);
+      job_.transfers.insert(&work_);
+      if (job_.broken_off) abort(work_);
+    }
+    Abortable(const Abortable&) = delete;
+    Abortable& operator=(const Abortable&) = delete;
+    ~Abortable() {
+      const std::lock_guard lock(job_.mutex);
+      job_.transfers.erase(&work_);
+    }
+
+   private:
+    JobHealth& job_;
+    c10d::Work& work_;
+  };
+  void abort_transfers() {
+    const std::lock_guard lock(mutex);
+    for (c10d::Work* const work : transfers) abort(*work);
+  }
+  static void abort(c10d::Work& work) {
+    try {
+      work.abort();
+    } catch (const std::exception&) {  // this library has no such call, and a wait ends by itself
+    }
+  }
+
   std::mutex mutex;
   std::vector<std::shared_ptr<void>> left_behind;
+  std::set<c10d::Work*> transfers;
 };
 
 struct GroupState {

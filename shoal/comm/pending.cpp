@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cstdlib>
 #include <exception>
+#include <stdexcept>
 #include <thread>
 
 #include "shoal/comm/flight.h"
@@ -12,6 +14,9 @@
 
 namespace shoal::comm {
 namespace {
+
+// How long a wait goes on after its connections were broken off.
+constexpr Duration kGlance = std::chrono::milliseconds(200);
 
 // What a library says, without the place in its source in front and its advice behind.
 std::string reason_in(const std::exception& error) {
@@ -32,26 +37,20 @@ class Watch {
 
   // For a work whose completion the host can see.
   void wait(c10d::Work& work) {
-    // A transfer cannot be waited for twice.
-    const Duration half = deadline_ / 2 - since(began_);
-    if (!call_.names_its_peer() && half > Duration::zero()) {
+    if (call_.names_its_peer()) return wait_for_transfer(work);
+    for (;;) {
+      if (since(began_) >= deadline_ / 2) call_.sign();
       try {
-        work.wait(half);
+        work.wait(std::clamp(deadline_ - since(began_), Duration(1), kGlance));
+        call_.passed();
         return;
       } catch (const BugError&) {
         throw_wrong();
       } catch (const std::exception& e) {
-        if (work.isCompleted()) throw_broken(e);
+        // Gloo does not end a call whose sends wait in its queue when the connection is lost.
+        if (work.isCompleted() || since(began_) >= deadline_ || state_.job->broken_off)
+          throw_broken(e);
       }
-      call_.sign();
-    }
-    try {
-      work.wait(std::max(deadline_ - since(began_), Duration(1)));
-      call_.passed();
-    } catch (const BugError&) {
-      throw_wrong();
-    } catch (const std::exception& e) {
-      throw_broken(e);
     }
   }
 
@@ -78,6 +77,21 @@ class Watch {
   }
 
  private:
+  // It cannot be waited for twice.
+  void wait_for_transfer(c10d::Work& work) {
+    const JobHealth::Abortable abortable(*state_.job, work);
+    bool over = false;
+    try {
+      over = work.wait(std::max(deadline_ - since(began_), Duration(1)));
+      call_.passed();
+    } catch (const BugError&) {
+      throw_wrong();
+    } catch (const std::exception& e) {
+      throw_broken(e);
+    }
+    if (!over) throw_broken(std::runtime_error("it was broken off"));
+  }
+
   [[noreturn]] void throw_late() {
     const Duration waited = since(began_);
     state_.fail();

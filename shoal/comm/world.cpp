@@ -4,6 +4,7 @@
 #include <csignal>
 #include <map>
 #include <numeric>
+#include <thread>
 
 #include <ATen/ops/zeros.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -92,6 +93,7 @@ class World::Parts {
   std::shared_ptr<cluster::StoreClient> store;   // of this round; nullptr without a store
   std::unique_ptr<Transport> data;               // nullptr: every group has one rank
   std::unique_ptr<Transport> control_transport;  // where `data` cannot carry CPU tensors
+  std::vector<c10::intrusive_ptr<c10d::Backend>> backends;  // of this round, with rounds
   std::optional<Control> control;
   std::unique_ptr<cluster::Watcher> watcher;
 
@@ -152,10 +154,7 @@ class World::Parts {
       return;
     }
     if (me.world_size == 1 && round.number > 0) return;  // alone now, until others are called in
-    auto gloo = make_gloo_transport({.store = store,
-                                     .address = meeting->address(),
-                                     .deadline = options.deadline,
-                                     .board = options.board});
+    auto gloo = gloo_under(store);
     if (backend == Backend::kGloo) {
       data = std::move(gloo);
       return;
@@ -171,6 +170,15 @@ class World::Parts {
                                 .device = device,
                                 .deadline = options.deadline});
     stream_watch = std::make_shared<StreamWatch>(device, options.deadline, on_lost());
+  }
+
+  [[nodiscard]] std::unique_ptr<Transport> gloo_under(
+      const std::shared_ptr<cluster::StoreClient>& names) const {
+    return make_gloo_transport({.store = names,
+                                .address = meeting->address(),
+                                .deadline = options.deadline,
+                                .can_be_left = options.rounds,
+                                .board = options.board});
   }
 
   [[nodiscard]] std::function<void(const Error&)> on_lost() const {
@@ -238,6 +246,7 @@ class World::Parts {
     } else {
       state->backend = connect_group(*transport, state->spec, /*bare=*/false);
       state->backend_name = transport->name();
+      if (options.rounds) backends.push_back(state->backend);
       if (transport->on_streams()) {
         state->stream_watch = stream_watch;
         state->device = device;
@@ -256,11 +265,52 @@ class World::Parts {
     control.reset();
     job->let_go();
     roll_call.reset();
-    data.reset();
-    control_transport.reset();
+    bury();
     store.reset();
     made.clear();
     job = std::make_shared<JobHealth>();
+  }
+
+  // Destroys the groups, and then what they were made by, in the background. Gloo does not wake a send
+  // that waits in its queue when the connection is lost, so that a group may end only when its own
+  // time-out has passed; the process may end before.
+  void bury() {
+    std::thread([groups = std::exchange(backends, {}), first = std::move(data),
+                 second = std::move(control_transport)]() mutable {
+      groups.clear();
+    }).detach();
+  }
+
+  // Takes part in the gift of this seat, if there is one.
+  void exchange_gift(const cluster::Round& next,
+                     const std::function<void(Group pair, int giver)>& give) {
+    const int seat = round.seats[static_cast<size_t>(me.rank)];
+    const auto gift = std::find_if(
+        next.gifts.begin(), next.gifts.end(),
+        [&](const cluster::Gift& each) { return each.from == seat || each.to == seat; });
+    if (gift == next.gifts.end()) return;
+    const auto rank_of = [&](int of) {
+      return static_cast<int>(std::find(round.seats.begin(), round.seats.end(), of) -
+                              round.seats.begin());
+    };
+    std::vector<int> pair = {rank_of(gift->from), rank_of(gift->to)};
+    const int giver = pair[0] < pair[1] ? 0 : 1;
+    std::sort(pair.begin(), pair.end());
+    if (gift->to == seat)
+      log::info("takes the state after step {} from rank {}, which had finished it", next.step,
+                rank_of(gift->from));
+    data = gloo_under(std::make_shared<cluster::StoreClient>(
+        meeting->store()->under(format("round/{}/gifts/", next.number))));
+    try {
+      give(make_group(data.get(), "gift", pair, listener), giver);
+    } catch (const PeerLost&) {
+      break_off();
+      bury();
+      throw;
+    }
+    backends.clear();
+    data.reset();
+    made.clear();
   }
 
   void connect_all() {
@@ -276,6 +326,7 @@ class World::Parts {
     if (data) data->break_off();
     if (control_transport) control_transport->break_off();
     job->broken_off = true;
+    job->abort_transfers();
   }
 
   // Blocks of neighbours, and a group of their first ranks; see control.h.
@@ -424,11 +475,16 @@ std::vector<int> World::waiting_seats() { return parts_->rounds->waiting(parts_-
 
 void World::break_off() { parts_->break_off(); }
 
-bool World::next_round(std::optional<int64_t> steps_done, const cluster::DecideRound& decide) {
+bool World::next_round(std::optional<int64_t> steps_done,
+                       const cluster::DecideRound& decide,
+                       const std::function<void(Group pair, int giver)>& give) {
   parts_->break_off();
   parts_->leave_round();
-  const std::optional<cluster::Round> next =
-      parts_->rounds->next(parts_->round, steps_done, decide);
+  cluster::Rounds& rounds = *parts_->rounds;
+  const int seat = parts_->round.seats[static_cast<size_t>(rank())];
+  std::optional<cluster::Round> next = rounds.next(parts_->round, steps_done, decide);
+  if (next) parts_->exchange_gift(*next, give);
+  if (next && !next->has(seat)) next = rounds.called();
   if (!next) return false;
   parts_->enter(*next);
   parts_->connect_all();
@@ -443,6 +499,7 @@ void World::leave() {
   parts_->reusable.clear();
   parts_->roll_call.reset();  // it has the store
   parts_->control.reset();
+  parts_->backends.clear();
   parts_->stream_watch.reset();
   parts_->data.reset();
   parts_->control_transport.reset();

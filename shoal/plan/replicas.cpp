@@ -84,11 +84,56 @@ void fill(Grid& grid, Grid cut, const std::vector<int>& waiting) {
   }
 }
 
-// Returns a step whose state is there whole, the last that rank 0 has finished if that is one: at every place on some rank that was at this place
-// before.
-std::optional<int64_t> whole_step(const Grid& before,
-                                  const Grid& grid,
-                                  const std::vector<cluster::RoundReport>& reports) {
+bool is_at(const Grid& grid, size_t place, int seat) {
+  return std::any_of(grid.begin(), grid.end(),
+                     [&](const auto& replica) { return replica[place] == seat; });
+}
+
+// Returns the seats that had a place before and have finished this step.
+std::vector<int> holders_of(const Grid& before,
+                            size_t place,
+                            const std::map<int, int64_t>& steps,
+                            int64_t step) {
+  std::vector<int> holders;
+  for (const auto& replica : before) {
+    if (!replica[place]) continue;
+    const auto found = steps.find(*replica[place]);
+    if (found != steps.end() && found->second == step) holders.push_back(*replica[place]);
+  }
+  return holders;
+}
+
+// Returns what has to be given so that the next round has the state of a step: at every place on some
+// rank that was at this place before. Nothing when nobody has a part of it.
+std::optional<std::vector<cluster::Gift>> gifts_for(int64_t step,
+                                                    const Grid& before,
+                                                    const Grid& grid,
+                                                    const std::map<int, int64_t>& steps) {
+  std::vector<cluster::Gift> gifts;
+  for (size_t place = 0; place < grid.front().size(); ++place) {
+    const std::vector<int> holders = holders_of(before, place, steps, step);
+    if (holders.empty()) return std::nullopt;
+    const bool there = std::any_of(holders.begin(), holders.end(),
+                                   [&](int seat) { return is_at(grid, place, seat); });
+    if (there) continue;
+    // Ranks of a place are put at no other one as long as they are needed there.
+    const int receiver = *grid.front()[place];
+    SHOAL_CHECK(is_at(before, place, receiver), "seat {} cannot take the state of seat {}",
+                receiver, holders.front());
+    gifts.push_back({.from = holders.front(), .to = receiver});
+  }
+  return gifts;
+}
+
+struct WholeStep {
+  int64_t step = 0;
+  std::vector<cluster::Gift> gifts;
+};
+
+// Returns the step with the fewest gifts, and the last of these.
+std::optional<WholeStep> whole_step(const Grid& before,
+                                    const Grid& grid,
+                                    const std::vector<cluster::RoundReport>& reports) {
   std::map<int, int64_t> steps;
   std::set<int64_t> candidates;
   for (const cluster::RoundReport& report : reports) {
@@ -96,26 +141,13 @@ std::optional<int64_t> whole_step(const Grid& before,
     steps[report.seat] = *report.step;
     candidates.insert(*report.step);
   }
-  const auto is_at = [](const Grid& all, size_t place, int seat) {
-    return std::any_of(all.begin(), all.end(),
-                       [&](const auto& replica) { return replica[place] == seat; });
-  };
-  const auto is_whole = [&](int64_t step) {
-    for (size_t place = 0; place < grid.front().size(); ++place) {
-      const bool there = std::any_of(grid.begin(), grid.end(), [&](const auto& replica) {
-        const auto found = steps.find(*replica[place]);
-        return found != steps.end() && found->second == step &&
-               is_at(before, place, *replica[place]);
-      });
-      if (!there) return false;
-    }
-    return true;
-  };
-  // Rank 0 has written the figures of the steps that it has finished, and of no others.
-  const auto first = steps.find(*grid.front().front());
-  if (first != steps.end() && is_whole(first->second)) return first->second;
-  const auto last = std::find_if(candidates.rbegin(), candidates.rend(), is_whole);
-  return last == candidates.rend() ? std::nullopt : std::optional(*last);
+  std::optional<WholeStep> best;
+  for (const int64_t step : candidates) {
+    std::optional<std::vector<cluster::Gift>> gifts = gifts_for(step, before, grid, steps);
+    if (gifts && (!best || gifts->size() <= best->gifts.size()))
+      best = WholeStep{step, std::move(*gifts)};
+  }
+  return best;
 }
 
 // Returns the most replicas that so many processes can run, at most as many as the job began with;
@@ -183,9 +215,9 @@ cluster::RoundDecision without_lost_replicas(const config::RunConfig& config,
   Grid grid = before;
   Grid cut = cut_to(static_cast<size_t>(replicas), grid);
   fill(grid, std::move(cut), free);
-  const std::optional<int64_t> step = whole_step(before, grid, end.reports);
-  if (!step) return {.why = "no step is whole on the ranks that are left"};
-  cluster::RoundDecision decision{.seats = {}, .step = *step, .why = ""};
+  const std::optional<WholeStep> whole = whole_step(before, grid, end.reports);
+  if (!whole) return {.why = "no step is whole on the ranks that are left"};
+  cluster::RoundDecision decision{.seats = {}, .step = whole->step, .gifts = whole->gifts};
   const Mesh mesh = mesh_on(static_cast<size_t>(replicas) * grid.front().size());
   for (int rank = 0; rank < mesh.num_ranks(); ++rank) {
     const auto& replica = grid[static_cast<size_t>(mesh.coordinate(rank, axis))];

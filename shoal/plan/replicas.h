@@ -6,7 +6,8 @@
 //
 // What replicas hold is the same to the bit, so a job can go on as long as every shard, stage and
 // tensor-parallel part is there once. Whoever lacks the state, because it was started again or lost
-// its peers in an update, receives it from a replica.
+// its peers in an update, receives it from a replica: in the next round, or before it from a rank that
+// is left out.
 #pragma once
 
 #include <optional>

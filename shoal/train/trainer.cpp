@@ -109,32 +109,29 @@ Trainer::Trainer(config::RunConfig config,
 }
 
 void Trainer::take_over(const Carried* carried) {
-  const bool mine = carried != nullptr && carried->progress.step == world_.round().step;
+  const bool mine = carried != nullptr && carried->steps_done() == world_.round().step;
   checkpoint::hand_over(mine ? &carried->state : nullptr, training_state(),
                         ranks_.along(plan::replica_axes(config_.parallel)));
-  // Those who have the state say the same of it; the others say nothing.
-  const at::Tensor told = at::zeros({5}, at::kLong);
-  auto* const values = told.mutable_data_ptr<int64_t>();
-  if (mine) {
-    const Progress& from = carried->progress;
-    const std::array<int64_t, 5> all = {from.step, from.tokens, from.skipped,
-                                        static_cast<int64_t>(from.next_sample),
-                                        carried->skipped_in_a_row};
-    std::copy(all.begin(), all.end(), values);
-  }
-  world_.control().all_reduce(told, comm::Reduce::kMax, "how far the run has come");
-  progress_ = {.step = values[0],
-               .tokens = values[1],
-               .skipped = values[2],
-               .next_sample = static_cast<uint64_t>(values[3])};
-  skipped_in_a_row_ = values[4];
+  // Those who have the state know the same of it: the first of them tells the others.
+  const at::Tensor teller = at::full({1}, mine ? world_.rank() : world_.size(), at::kLong);
+  world_.control().all_reduce(teller, comm::Reduce::kMin, "who has the state");
+  Standing standing = mine ? carried->standing : Standing();
+  world_.control().broadcast(bytes_of(standing), static_cast<int>(teller.item<int64_t>()),
+                             "how far the run has come");
+  progress_ = standing.progress;
+  skipped_in_a_row_ = standing.skipped_in_a_row;
+  last_record_ = standing.last;
+  // Others may have finished a step more than the rank that writes.
+  if (writes() && carried->steps_seen < progress_.step) records_.push_back(last_record_);
 }
 
-std::optional<Carried> Trainer::carry() {
-  if (!model_->is_between_steps()) return std::nullopt;
-  return Carried{.state = checkpoint::carry(training_state()),
-                 .progress = progress_,
-                 .skipped_in_a_row = skipped_in_a_row_};
+Carried Trainer::carry() {
+  return {.state = checkpoint::carry(training_state()),
+          .standing = {.progress = progress_,
+                       .skipped_in_a_row = skipped_in_a_row_,
+                       .last = last_record_},
+          .torn = !model_->is_between_steps(),
+          .steps_seen = progress_.step};
 }
 
 checkpoint::TrainingState Trainer::training_state() {
@@ -235,6 +232,7 @@ void Trainer::read_records() {
     note_skipped(figures.skipped, figures.step);
     records_.push_back(meter_->record_of(figures, progress_.skipped));
     records_.back().memory_bytes = memory_bytes_;
+    last_record_ = records_.back();
   }
 }
 
@@ -337,6 +335,7 @@ End Trainer::run(metrics::Sinks& sinks) {
                                      ? std::optional(ranks_.along(plan::Axis::kTp))
                                      : std::nullopt});
   hooks_.progress(progress_.step);
+  write_records(/*saving=*/false, sinks);  // that the round before has left
   try {
     return take_steps(sinks);
   } catch (const PeerLost&) {

@@ -22,7 +22,6 @@
 #include <string>
 #include <vector>
 
-#include "shoal/checkpoint/handover.h"
 #include "shoal/checkpoint/training_state.h"
 #include "shoal/comm/world.h"
 #include "shoal/config/run_config.h"
@@ -33,6 +32,7 @@
 #include "shoal/optim/gradient_scaler.h"
 #include "shoal/parallel/parallel_model.h"
 #include "shoal/parallel/replica_check.h"
+#include "shoal/train/carried.h"
 #include "shoal/train/progress.h"
 #include "shoal/train/run_checkpoints.h"
 #include "shoal/train/step_meter.h"
@@ -68,13 +68,6 @@ struct Hooks {
 
 enum class End { kDone, kStopped, kNextRound };
 
-// What a rank takes from one round of a job to the next (cluster/rounds.h).
-struct Carried {
-  checkpoint::CarriedState state;
-  Progress progress;
-  int64_t skipped_in_a_row = 0;
-};
-
 class Trainer {
  public:
   // Initializes, loads or resumes the weights. In later rounds of the world they are taken from
@@ -93,9 +86,9 @@ class Trainer {
 
   End run(metrics::Sinks& sinks);
 
-  // Returns the state for the next round, after run() has returned kNextRound or thrown PeerLost;
-  // nothing when an update was torn. Not collective.
-  std::optional<Carried> carry();
+  // Returns the state for the next round, after run() has returned kNextRound or thrown PeerLost.
+  // Not collective.
+  Carried carry();
 
   // Returns the loss on the validation split; throws UsageError when there is none.
   double evaluate_once();
@@ -163,6 +156,7 @@ class Trainer {
   std::unique_ptr<StepTracer> tracer_;
   UnreadSteps unread_;
   std::vector<metrics::StepRecord> records_;  // that are not written yet
+  metrics::StepRecord last_record_;           // of the last step that was read
   Progress progress_;
   int64_t memory_bytes_ = 0;  // the most of any rank
   int64_t skipped_in_a_row_ = 0;

@@ -41,14 +41,16 @@ class RoundsTest : public ::testing::Test {
         RoundsOptions{.seat = seat, .seats = kSeats, .arrival = arrival, .deadline = 20s});
   }
 
-  // What a seat finds when it leaves the round.
+  // The round that a seat takes part in after it has left one.
   Next leaves(int seat, const Round& round, std::optional<int64_t> step) {
     return std::async(std::launch::async, [this, seat, round, step] {
-      return seats_[static_cast<size_t>(seat)]->next(
-          round, step, [this](const Round& /*over*/, const RoundEnd& end) {
+      Rounds& rounds = *seats_[static_cast<size_t>(seat)];
+      const std::optional<Round> next =
+          rounds.next(round, step, [this](const Round& /*over*/, const RoundEnd& end) {
             end_ = end;
             return decision_;
           });
+      return next && !next->has(seat) ? rounds.called() : next;
     });
   }
 
@@ -148,6 +150,28 @@ TEST_F(RoundsTest, AWaitingProcessThatIsGoneIsNotCalled) {
   EXPECT_THAT(seats_[0]->waiting(second), IsEmpty());
 }
 
+TEST_F(RoundsTest, AllKnowWhoGivesToWhom) {
+  decision_ = {.seats = {0, 3}, .step = 42, .gifts = {{.from = 2, .to = 0}}};
+  is_killed(1);
+  std::vector<Next> all;
+  for (const int seat : {0, 2, 3}) {
+    all.push_back(std::async(std::launch::async, [this, seat] {
+      return seats_[static_cast<size_t>(seat)]->next(
+          first_, seat == 0 ? 41 : 42,
+          [this](const Round& /*over*/, const RoundEnd& /*end*/) { return decision_; });
+    }));
+  }
+  for (Next& each : all) {
+    const std::optional<Round> next = each.get();
+    ASSERT_TRUE(next);
+    EXPECT_THAT(next->seats, ElementsAre(0, 3));
+    EXPECT_EQ(next->step, 42);
+    ASSERT_EQ(next->gifts.size(), 1U);
+    EXPECT_EQ(next->gifts[0].from, 2);
+    EXPECT_EQ(next->gifts[0].to, 0);
+  }
+}
+
 TEST_F(RoundsTest, EndForAllWhenTheJobCannotGoOn) {
   decision_ = {.why = "nothing is left"};
   is_killed(1);
@@ -160,7 +184,8 @@ TEST_F(RoundsTest, EndForAllWhenTheJobCannotGoOn) {
 
 TEST_F(RoundsTest, WhatIsNoRoundIsRefused) {
   StoreClient store = StoreClient::connect({{server_.endpoint()}, secret_}, 10s);
-  for (const char* const text : {"", "41 0 4", "41 0 x", "41 0  1", "-1 0", "41 0 -1"}) {
+  for (const char* const text : {"", "41 0 4", "41 0 x", "41 0  1", "-1 0", "41 0 -1", "41 0 2>4",
+                                 "41 0 2>", "41 0 >2", "41 0 1>2>3", "41 2>0 1", "41>0 1"}) {
     store.set("rounds/0/next", text);
     EXPECT_THAT(error_text<PeerLost>([&] { (void)seats_[1]->next(first_, 41, nullptr); }),
                 HasSubstr("is not understood"))

@@ -72,6 +72,23 @@ TEST(Replicas, AStepThatOnlySomeHaveFinishedIsTakenAgain) {
   EXPECT_THAT(next.why, HasSubstr("no step is whole"));
 }
 
+// Rank 1 is lost between the last reduction of gradients and the norm, which is that of each replica: rank 0 cannot
+// finish the step, and the other replica can.
+TEST(Replicas, RankZeroTakesTheStateOfARankThatIsLeftOut) {
+  cluster::RoundEnd end = left({0, 2, 3}, 42);
+  for (const std::optional<int64_t> behind :
+       {std::optional<int64_t>(41), std::optional<int64_t>()}) {
+    end.reports[0].step = behind;
+    const cluster::RoundDecision next =
+        without_lost_replicas(config_of(kHybrid, 4), 4, round_of({0, 1, 2, 3}), end);
+    EXPECT_THAT(next.seats, ElementsAre(0, 3));
+    EXPECT_EQ(next.step, 42);
+    ASSERT_EQ(next.gifts.size(), 1U);
+    EXPECT_EQ(next.gifts[0].from, 2);
+    EXPECT_EQ(next.gifts[0].to, 0);
+  }
+}
+
 TEST(Replicas, OneCopyCannotLoseARank) {
   EXPECT_FALSE(has_replicas(config_of({"parallel.sharding=full_shard"}, 4).parallel, 4));
   EXPECT_FALSE(has_replicas(config_of({"parallel.tp=2", "parallel.pp=2"}, 4).parallel, 4));
@@ -134,6 +151,7 @@ Case made_up(unsigned seed) {
 
 TEST(Replicas, EveryPartOfTheStateIsThere) {
   int decided = 0;
+  int given = 0;
   for (unsigned seed = 1; seed <= 3000; ++seed) {
     SCOPED_TRACE(seed);
     const Case made = made_up(seed);
@@ -154,10 +172,26 @@ TEST(Replicas, EveryPartOfTheStateIsThere) {
       ASSERT_TRUE(steps.contains(seat) ||
                   std::find(waiting.begin(), waiting.end(), seat) != waiting.end());
     }
-    // Somebody who was at the same place before, among those who hold the same, has the step's state.
+    // Somebody who was at the same place before, among those who hold the same, has the step's state; or is given it by
+    // one who was there too.
     const auto before = static_cast<int>(made.over.seats.size());
     const Mesh old_mesh = mesh_of(replicas_left(made.config.parallel, made.ranks, before), before);
     const Mesh mesh = mesh_of(replicas_left(made.config.parallel, made.ranks, size), size);
+    const auto old_place = [&](int seat) {
+      const auto was = std::find(made.over.seats.begin(), made.over.seats.end(), seat);
+      EXPECT_NE(was, made.over.seats.end());
+      return old_mesh.group_index(static_cast<int>(was - made.over.seats.begin()),
+                                  Axis::kDpReplicate);
+    };
+    std::set<int> parties;
+    for (const cluster::Gift& gift : next.gifts) {
+      ++given;
+      ASSERT_TRUE(steps.contains(gift.from) && steps.contains(gift.to));
+      ASSERT_EQ(steps[gift.from], next.step);
+      ASSERT_EQ(old_place(gift.from), old_place(gift.to));
+      ASSERT_TRUE(parties.insert(gift.from).second && parties.insert(gift.to).second);
+    }
+    for (const cluster::Gift& gift : next.gifts) steps[gift.to] = next.step;
     for (int rank = 0; rank < size; ++rank) {
       bool has = false;
       for (const int peer : mesh.peers(rank, Axis::kDpReplicate)) {
@@ -172,6 +206,7 @@ TEST(Replicas, EveryPartOfTheStateIsThere) {
     }
   }
   EXPECT_GT(decided, 1000);
+  EXPECT_GT(given, 30);
 }
 
 }  // namespace

@@ -35,9 +35,13 @@ class GlooTransport final : public Transport {
     auto store = c10::make_intrusive<JobStore>(
         options_.store, format("gloo/{}/{}/{}/", group.name, group.before, color),
         options_.deadline);
+    const auto connect = [&] {
+      return make_gloo_process_group(device_, store, group.rank, group.size(),
+                                     beyond(options_.deadline));
+    };
+    if (!options_.can_be_left) return connect();
     const std::set<Connection> before = open_connections(options_.store->server().port);
-    auto made = make_gloo_process_group(device_, store, group.rank, group.size(),
-                                        beyond(options_.deadline));
+    auto made = connect();
     const std::set<Connection> after = open_connections(options_.store->server().port);
     std::set_difference(after.begin(), after.end(), before.begin(), before.end(),
                         std::inserter(connections_, connections_.end()));
@@ -46,7 +50,7 @@ class GlooTransport final : public Transport {
 
   void close_doors() override { refuse_new_connections(listeners_); }
 
-  [[nodiscard]] bool can_break_off() const override { return true; }
+  [[nodiscard]] bool can_break_off() const override { return options_.can_be_left; }
   void break_off() override { shut_down(connections_); }
 
  private:
