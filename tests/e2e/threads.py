@@ -3,6 +3,7 @@ import ctypes
 import os
 import pathlib
 import random
+import subprocess
 import time
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -30,20 +31,60 @@ def _library_at(pid, address):
     return ""
 
 
+class _Traced:
+    """A process whose main thread stands still meanwhile."""
+
+    def __init__(self, pid):
+        self.pid = pid
+
+    def __enter__(self):
+        _ptrace(_ATTACH, self.pid)
+        os.waitpid(self.pid, 0x40000000)  # __WALL
+        return self
+
+    def __exit__(self, *_):
+        _ptrace(_DETACH, self.pid)
+
+    def place(self):
+        return _ptrace(_PEEKUSER, self.pid, _RIP)
+
+    def loops_at(self, address):
+        """Whoever comes there stays."""
+        word = _ptrace(_PEEKTEXT, self.pid, address)
+        _ptrace(_POKETEXT, self.pid, address, (word & ~0xFFFF) | _LOOP)
+
+
+def _address_of(pid, function):
+    """Of a function of the program, by its name in C++."""
+    program = os.readlink(f"/proc/{pid}/exe")
+    names = subprocess.run(["nm", "-C", program], capture_output=True, text=True, check=True).stdout.splitlines()
+    found = [int(line.split()[0], 16) for line in names if line.endswith(" T " + function)]
+    assert len(found) == 1, f"{program} has {len(found)} functions {function}"
+    maps = pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()
+    return found[0] + next(int(line.split("-")[0], 16) for line in maps if line.endswith(program))
+
+
+def hang_in(pid, function, patience):
+    """The main thread of a process never returns from a function of the program; returns when it is there."""
+    until = time.monotonic() + patience
+    address = _address_of(pid, function)
+    with _Traced(pid) as traced:
+        traced.loops_at(address)
+    while True:
+        with _Traced(pid) as traced:
+            if traced.place() == address:
+                return
+        assert time.monotonic() < until, f"the process never calls {function}"
+        time.sleep(0.002)
+
+
 def hang(pid, patience):
     """The main thread of a process computes for ever, in the next operation of a tensor that it is seen in: other threads share the code,
     and would hang as well in a function of the C library."""
     until = time.monotonic() + patience
     while True:
-        _ptrace(_ATTACH, pid)
-        os.waitpid(pid, 0x40000000)  # __WALL
-        rip = _ptrace(_PEEKUSER, pid, _RIP)
-        found = _library_at(pid, rip).startswith("libtorch_cpu")
-        if found:
-            word = _ptrace(_PEEKTEXT, pid, rip)
-            _ptrace(_POKETEXT, pid, rip, (word & ~0xFFFF) | _LOOP)
-        _ptrace(_DETACH, pid)
-        if found:
-            return
+        with _Traced(pid) as traced:
+            if _library_at(pid, traced.place()).startswith("libtorch_cpu"):
+                return traced.loops_at(traced.place())
         assert time.monotonic() < until, "the process never computes"
         time.sleep(random.random() * 0.003)  # another place in its step

@@ -1,0 +1,105 @@
+// Groups are left while calls wait in them, and ranks go on in the next round.
+
+#include <csignal>
+#include <numeric>
+#include <thread>
+
+#include <unistd.h>
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "shoal/comm/world.h"
+#include "shoal/core/error.h"
+
+#include "tests/support/error_text.h"
+#include "tests/support/run_ranks.h"
+
+namespace shoal::comm {
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using tests::error_text;
+using tests::run_ranks;
+
+constexpr Duration kDeadline = 60s;
+
+std::unique_ptr<World> join(const cluster::Membership& me,
+                            const cluster::Environment& environment) {
+  return World::join(me, environment,
+                     {.backend = config::Backend::kGloo,
+                      .deadline = kDeadline,
+                      .rendezvous = 30s,
+                      .rounds = true});
+}
+
+// A peer that is suspended has asked for more than its socket takes, so the rest waits in Gloo's queue, where the end of
+// a connection is not told.
+TEST(BreakingOff, EndsASendThatWaitsInAQueue) {
+  run_ranks(2, [](const cluster::Membership& me, const cluster::Environment& environment) {
+    const auto world = join(me, environment);
+    std::optional<Group> group = world->group("all", {0, 1});
+    const at::Tensor pids = at::zeros({2}, at::kLong);
+    pids[me.rank] = ::getpid();
+    group->all_reduce(pids, Reduce::kSum, "processes").wait();
+    const at::Tensor large = at::zeros({16 << 20});
+    Pending transfer =
+        me.rank == 0 ? group->send(large, 1, 0, "more than fits") : group->recv(large, 0, 0, "it");
+    Clock::time_point broken = Clock::now();
+    std::thread breaks;
+    if (me.rank == 0) {
+      breaks = std::thread([&] {
+        std::this_thread::sleep_for(500ms);  // the socket fills, and nobody says so
+        broken = Clock::now();
+        world->break_off();
+      });
+    } else {
+      ::raise(SIGSTOP);
+    }
+    EXPECT_THAT(error_text<PeerLost>([&] { transfer.wait(); }), HasSubstr("a peer is gone"));
+    if (me.rank == 0) {
+      breaks.join();
+      EXPECT_LT(Clock::now() - broken, 5s) << "and not when the deadline has passed";
+      ::kill(static_cast<pid_t>(pids[1].item<int64_t>()), SIGCONT);
+    }
+    world->break_off();
+  });
+}
+
+TEST(NextRound, ARankThatIsLeftOutGivesItsState) {
+  run_ranks(3, [](const cluster::Membership& me, const cluster::Environment& environment) {
+    const auto world = join(me, environment);
+    const at::Tensor state = at::full({7}, me.rank);
+    int gifts = 0;
+    const bool goes_on = world->next_round(
+        me.rank == 0 ? 41 : 42,
+        [](const cluster::Round& /*over*/, const cluster::RoundEnd& end) {
+          EXPECT_EQ(end.reports.size(), 3U);
+          return cluster::RoundDecision{
+              .seats = {0, 1}, .step = 42, .gifts = {{.from = 2, .to = 0}}};
+        },
+        [&](Group pair, int giver) {
+          ++gifts;
+          EXPECT_EQ(pair.size(), 2);
+          EXPECT_EQ(giver, 1);
+          pair.broadcast(state, giver, "state").wait();
+        });
+    EXPECT_EQ(gifts, me.rank == 1 ? 0 : 1);
+    EXPECT_EQ(goes_on, me.rank != 2);
+    if (!goes_on) return;  // the job is over, and it was not called
+    EXPECT_EQ(world->size(), 2);
+    EXPECT_EQ(world->round().step, 42);
+    EXPECT_EQ(state[0].item<float>(), me.rank == 0 ? 2 : 1);
+    Group both = world->group("both", {0, 1});
+    const at::Tensor sum = at::ones({1});
+    both.all_reduce(sum, Reduce::kSum, "both are here").wait();
+    EXPECT_EQ(sum.item<float>(), 2);
+    world->leave();
+  });
+}
+
+}  // namespace
+}  // namespace shoal::comm
