@@ -222,13 +222,16 @@ int train_in_rounds(const Run& run) {
       run.world.leave();
       return *code;
     }
+    const int before = run.world.round().number;
     const bool goes_on = run.world.next_round(
         carried->steps_done(),
         [&](const cluster::Round& over, const cluster::RoundEnd& end) {
           return plan::without_lost_replicas(run.job.config, run.job.ranks(), over, end);
         },
-        [&](comm::Group pair, int giver) { carried->exchange(std::move(pair), giver); });
+        [&](comm::Group pair, int source) { carried->sync_from(std::move(pair), source); });
     if (!goes_on) return 0;
+    // Of a rank that was left out meanwhile, the state is out of date.
+    if (run.world.round().number != before + 1) carried.reset();
     log::info("goes on after step {} with {} of {} ranks", run.world.round().step, run.world.size(),
               run.job.ranks());
   }

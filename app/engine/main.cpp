@@ -86,8 +86,7 @@ int main(int argc, char** argv) {
     code = shoal::app::report_current_exception();
   }
   std::cout << std::flush;
-  // A backend's thread may still wait for a lost peer, and destructors of static objects would wait
-  // for it.
-  if (code != 0) std::_Exit(code);
-  return code;
+  // A backend's thread may still wait for a lost peer: destructors of static objects would wait for it,
+  // or it would use what they have destroyed.
+  std::_Exit(code);
 }

@@ -27,8 +27,8 @@ bool fits(const CarriedState* carried, const std::vector<HeldTensor>& held) {
 
 CarriedState carry(const TrainingState& state) { return held_unsettled(state); }
 
-void give(const CarriedState& state, comm::Group ranks, int giver) {
-  for (const HeldTensor& held : state) ranks.broadcast(held.flat, giver, held.name).wait();
+void broadcast(const CarriedState& state, comm::Group ranks, int source) {
+  for (const HeldTensor& held : state) ranks.broadcast(held.flat, source, held.name).wait();
 }
 
 void hand_over(const CarriedState* mine, const TrainingState& state, comm::Group replicas) {
@@ -43,7 +43,7 @@ void hand_over(const CarriedState* mine, const TrainingState& state, comm::Group
     const auto root = static_cast<int>(source.item<int64_t>());
     if (root == replicas.size()) throw PeerLost("no rank that is left has the state of this one");
     for (size_t i = 0; i < held.size() && has; ++i) held[i].flat.copy_((*mine)[i].flat);
-    give(held, replicas, root);
+    broadcast(held, replicas, root);
   });
 }
 

@@ -22,9 +22,9 @@ using CarriedState = std::vector<HeldTensor>;
 // for.
 CarriedState carry(const TrainingState& state);
 
-// Copies the tensors of rank `giver` of a group into those of the others, which hold the same
+// Copies the tensors of rank `source` of a group into those of the others, which hold the same
 // elements. Collective.
-void give(const CarriedState& state, comm::Group ranks, int giver);
+void broadcast(const CarriedState& state, comm::Group ranks, int source);
 
 // Loads `mine`, if these are tensors that this rank holds now, or those of a replica; `replicas` are
 // the ranks that hold the same. Throws PeerLost when nobody has them. Collective.

@@ -40,7 +40,8 @@ std::optional<int64_t> number_in(std::string_view text) {
 std::string text_of(const RoundDecision& decision) {
   std::string text = std::to_string(decision.step);
   for (const int seat : decision.seats) text += format(" {}", seat);
-  for (const Gift& gift : decision.gifts) text += format(" {}>{}", gift.from, gift.to);
+  for (const StateTransfer& transfer : decision.transfers)
+    text += format(" {}>{}", transfer.from, transfer.to);
   return text;
 }
 
@@ -57,11 +58,11 @@ bool add_word(std::string_view word, int seats, Round& round) {
   if (arrow == std::string_view::npos) {
     const std::optional<int> seat = seat_in(word, seats);
     if (seat) round.seats.push_back(*seat);
-    return seat && round.gifts.empty();
+    return seat && round.transfers.empty();
   }
   const std::optional<int> from = seat_in(word.substr(0, arrow), seats);
   const std::optional<int> to = seat_in(word.substr(arrow + 1), seats);
-  if (from && to) round.gifts.push_back({*from, *to});
+  if (from && to) round.transfers.push_back({*from, *to});
   return from && to;
 }
 
@@ -103,9 +104,15 @@ Round Rounds::first(int seats) {
 std::optional<Round> Rounds::called() {
   const std::optional<int64_t> current = number_in(store_->get(kCurrent, options_.deadline));
   if (!current) throw PeerLost("the store does not say which round of the job this is");
+  return wait_from(static_cast<int>(*current));
+}
+
+std::optional<Round> Rounds::called_after(const Round& round) { return wait_from(round.number); }
+
+std::optional<Round> Rounds::wait_from(int number) {
   const Activity doing("waiting to be called into the job", Pace::kOthers);
   store_->set(waiting_key(options_.seat), std::to_string(options_.arrival));
-  for (auto number = static_cast<int>(*current);; ++number) {
+  for (;; ++number) {
     std::string text;
     for (;;) {
       try {
@@ -189,10 +196,6 @@ RoundEnd Rounds::collect(const Round& over) {
   return end;
 }
 
-void Rounds::announce(int over, const std::string& text) {
-  store_->set({kCurrent, next_key(over)}, {std::to_string(over + 1), text});
-}
-
 std::optional<Round> Rounds::next(const Round& over,
                                   std::optional<int64_t> step,
                                   const DecideRound& decide) {
@@ -205,7 +208,7 @@ std::optional<Round> Rounds::next(const Round& over,
   const RoundEnd end = collect(over);
   const RoundDecision decision = decide(over, end);
   if (decision.seats.empty()) {
-    announce(over.number, std::string(kCannot) + decision.why);
+    store_->set(next_key(over.number), std::string(kCannot) + decision.why);
     throw PeerLost(decision.why);
   }
   for (const int seat : end.waiting) {
@@ -213,17 +216,19 @@ std::optional<Round> Rounds::next(const Round& over,
         std::find(decision.seats.begin(), decision.seats.end(), seat) != decision.seats.end();
     if (is_called) store_->remove(waiting_key(seat));
   }
-  announce(over.number, text_of(decision));
+  store_->set({kCurrent, next_key(over.number)},
+              {std::to_string(over.number + 1), text_of(decision)});
   return Round{.number = over.number + 1,
                .seats = decision.seats,
                .step = decision.step,
-               .gifts = decision.gifts};
+               .transfers = decision.transfers};
 }
 
 void Rounds::give_up(const Round& round, int seat) {
   store_->set(given_up_key(round.number, seat), "");
 }
 
-void Rounds::end(const Round& round) { announce(round.number, std::string(kOver)); }
+// The round stays the current one: whoever asks later finds that nothing comes after it.
+void Rounds::end(const Round& round) { store_->set(next_key(round.number), std::string(kOver)); }
 
 }  // namespace shoal::cluster

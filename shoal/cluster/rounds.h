@@ -26,18 +26,18 @@
 
 namespace shoal::cluster {
 
-// Before a round begins, a seat gives its state to another, which had the same place in the round
-// before but not as many finished steps. The giver may be left out of the round.
-struct Gift {
+// Before a round begins, a seat sends its state to another, which had the same place in the round
+// before but has not finished the same steps. The source may be left out of the round.
+struct StateTransfer {
   int from = 0;
   int to = 0;
 };
 
 struct Round {
   int number = 0;
-  std::vector<int> seats;        // by rank
-  int64_t step = 0;              // finished steps of the state that it goes on from
-  std::vector<Gift> gifts = {};  // before it begins; a seat is in one of them at most
+  std::vector<int> seats;                     // by rank
+  int64_t step = 0;                           // finished steps of the state that it goes on from
+  std::vector<StateTransfer> transfers = {};  // before it begins; a seat is in one of them at most
 
   [[nodiscard]] bool has(int seat) const;
 };
@@ -57,7 +57,7 @@ struct RoundEnd {
 struct RoundDecision {
   std::vector<int> seats = {};  // of the next round; empty: the job cannot go on
   int64_t step = 0;             // finished steps of the state that it goes on from
-  std::vector<Gift> gifts = {};
+  std::vector<StateTransfer> transfers = {};
   std::string why = "";  // it cannot
 };
 
@@ -78,9 +78,11 @@ class Rounds {
   // Returns the round of the first so many seats, with which a job begins; the others are spare, and
   // wait in called().
   Round first(int seats);
-  // Returns the round that this process, which was started again or left out, is called into; nothing
-  // when the job is over. Throws PeerLost when the store is gone.
+  // Returns the round that this process, which was started again, is called into; nothing when the
+  // job is over. Throws PeerLost when the store is gone.
   std::optional<Round> called();
+  // The same for a process that `round` has left out.
+  std::optional<Round> called_after(const Round& round);
   // Ends a round, and returns the next, which may leave this seat out. `decide` is called on seat 0.
   // Nothing when the job is over. Throws PeerLost when the job cannot go on.
   std::optional<Round> next(const Round& over,
@@ -96,8 +98,7 @@ class Rounds {
   void end(const Round& round);
 
  private:
-  // Writes what comes after a round: seats, or why there are none.
-  void announce(int over, const std::string& text);
+  std::optional<Round> wait_from(int number);
   // Returns the round that was announced after round `over`; nothing when the job is over.
   [[nodiscard]] std::optional<Round> round_in(const std::string& announced, int over) const;
   RoundEnd collect(const Round& over);

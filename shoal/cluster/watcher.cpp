@@ -59,14 +59,20 @@ Watcher::~Watcher() {
 void Watcher::run() {
   std::unique_lock lock(mutex_);
   const auto ends = [this] { return ending_; };
-  const Duration tick = std::clamp<Duration>(options_.deadline / 20, Duration(20), Duration(1000));
+  const Duration longest = options_.on_look ? Duration(250) : Duration(1000);
+  const Duration tick = std::clamp<Duration>(options_.deadline / 20, Duration(20), longest);
   Clock::time_point next_beat = Clock::now() + period_;
   Clock::time_point looked = Clock::now();
-  while (!changed_.wait_until(lock, std::min(Clock::now() + tick, next_beat), ends)) {
+  const auto next_look = [&] {
+    const Clock::time_point next = Clock::now() + tick;
+    return options_.store ? std::min(next, next_beat) : next;
+  };
+  while (!changed_.wait_until(lock, next_look(), ends)) {
     const Clock::time_point now = Clock::now();
     if (now - std::exchange(looked, now) > silence_ / 2) forget_times();
     try {
       look_at_self();
+      if (options_.on_look) options_.on_look();
       if (!options_.store || now < next_beat) continue;
       next_beat = now + period_;
       beat();

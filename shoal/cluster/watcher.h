@@ -50,6 +50,8 @@ struct WatcherOptions {
   // Told on rank 0, before that, which ranks have missed their last beats: those of a host without
   // power do not reach the limit in the same look.
   std::function<void(const std::vector<int>& ranks)> on_silent = nullptr;
+  // Called several times a second; what it throws ends as what the watcher finds itself.
+  std::function<void()> on_look = nullptr;
 };
 
 // The silence after which a rank is taken for lost: a twentieth of the deadline of a call, and not

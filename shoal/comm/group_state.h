@@ -25,7 +25,7 @@ class StreamWatch;
 // What the groups of a job know of its failure, together.
 struct JobHealth {
   std::atomic<bool> broken{false};  // a call of some group has failed: nothing waits any more
-  // All connections have been shut down: what was under way ends by itself, and groups can be
+  // All connections have been shut down: nobody waits for what was under way, and groups can be
   // destroyed.
   std::atomic<bool> broken_off{false};
 
@@ -67,7 +67,7 @@ struct JobHealth {
   static void abort(c10d::Work& work) {
     try {
       work.abort();
-    } catch (const std::exception&) {  // this library has no such call, and a wait ends by itself
+    } catch (const std::exception&) {  // this backend has no such call
     }
   }
 

@@ -15,6 +15,9 @@ class JobStore final : public c10d::Store {
  public:
   JobStore(std::shared_ptr<cluster::StoreClient> client, std::string prefix, Duration timeout);
 
+  // Lets go of the connection. Nothing is called afterwards.
+  void disconnect() { client_.reset(); }
+
   c10::intrusive_ptr<c10d::Store> clone() override;
   void set(const std::string& key, const std::vector<uint8_t>& value) override;
   std::vector<uint8_t> get(const std::string& key) override;

@@ -16,7 +16,8 @@ namespace shoal::comm {
 namespace {
 
 // How long a wait goes on after its connections were broken off.
-constexpr Duration kGlance = std::chrono::milliseconds(200);
+constexpr Duration kPollInterval = std::chrono::milliseconds(200);
+constexpr const char* kBrokenOff = "the connections were shut down";
 
 // What a library says, without the place in its source in front and its advice behind.
 std::string reason_in(const std::exception& error) {
@@ -40,16 +41,19 @@ class Watch {
     if (call_.names_its_peer()) return wait_for_transfer(work);
     for (;;) {
       if (since(began_) >= deadline_ / 2) call_.sign();
+      const bool over = work.isCompleted();
       try {
-        work.wait(std::clamp(deadline_ - since(began_), Duration(1), kGlance));
+        work.wait(std::clamp(deadline_ - since(began_), Duration(1), kPollInterval));
         call_.passed();
         return;
       } catch (const BugError&) {
         throw_wrong();
       } catch (const std::exception& e) {
-        // Gloo does not end a call whose sends wait in its queue when the connection is lost.
-        if (work.isCompleted() || since(began_) >= deadline_ || state_.job->broken_off)
-          throw_broken(e);
+        if (over) throw_broken(e);         // what the call itself has thrown
+        if (work.isCompleted()) continue;  // meanwhile: the next wait says how
+        if (since(began_) >= deadline_) throw_broken(e);
+        // Gloo does not end a call whose messages are half sent or received when a connection is lost.
+        if (state_.job->broken_off) throw_broken(std::runtime_error(kBrokenOff));
       }
     }
   }
@@ -89,7 +93,7 @@ class Watch {
     } catch (const std::exception& e) {
       throw_broken(e);
     }
-    if (!over) throw_broken(std::runtime_error("it was broken off"));
+    if (!over) throw_broken(std::runtime_error(kBrokenOff));
   }
 
   [[noreturn]] void throw_late() {

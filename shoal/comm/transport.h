@@ -51,6 +51,8 @@ class Transport {
   [[nodiscard]] virtual bool can_break_off() const { return false; }
   // Ends them: with errors. Groups can only be destroyed afterwards.
   virtual void break_off() {}
+  // Whether a peer has ended a connection; on any thread. Only where can_break_off().
+  [[nodiscard]] virtual bool has_lost_a_connection() { return false; }
 };
 
 }  // namespace shoal::comm

@@ -177,7 +177,7 @@ class World::Parts {
     return make_gloo_transport({.store = names,
                                 .address = meeting->address(),
                                 .deadline = options.deadline,
-                                .can_be_left = options.rounds,
+                                .abortable = options.rounds,
                                 .board = options.board});
   }
 
@@ -203,6 +203,15 @@ class World::Parts {
     return [this](const std::vector<int>& ranks) {
       if (!has_rounds()) return;
       for (const int rank : ranks) rounds->give_up(round, round.seats[static_cast<size_t>(rank)]);
+    };
+  }
+
+  // A peer that has ended, or left the round, has closed its connections. Calls that do not notice, because
+  // a message is half received, are ended here; those that can end by themselves have had the time.
+  [[nodiscard]] std::function<void()> on_look() {
+    if (!has_rounds() || data == nullptr) return nullptr;
+    return [this, lost = false]() mutable {
+      if (std::exchange(lost, data->has_lost_a_connection()) && !job->broken_off) break_off();
     };
   }
 
@@ -258,54 +267,54 @@ class World::Parts {
     return Group(std::move(state));
   }
 
-  // Forgets what belongs to the round before: nothing of it waits any more.
+  // Forgets what belongs to the round before.
   void leave_round() {
     watcher.reset();
     reusable.clear();
     control.reset();
     job->let_go();
     roll_call.reset();
-    bury();
+    destroy_in_background();
     store.reset();
     made.clear();
     job = std::make_shared<JobHealth>();
   }
 
-  // Destroys the groups, and then what they were made by, in the background. Gloo does not wake a send
-  // that waits in its queue when the connection is lost, so that a group may end only when its own
+  // Destroys the groups, and then what they were made by, in the background. Gloo does not end a message
+  // that is half sent or received when the connection is lost, so that a group may end only when its own
   // time-out has passed; the process may end before.
-  void bury() {
+  void destroy_in_background() {
     std::thread([groups = std::exchange(backends, {}), first = std::move(data),
                  second = std::move(control_transport)]() mutable {
       groups.clear();
     }).detach();
   }
 
-  // Takes part in the gift of this seat, if there is one.
-  void exchange_gift(const cluster::Round& next,
-                     const std::function<void(Group pair, int giver)>& give) {
+  // Takes part in the transfer of this seat, if there is one.
+  void transfer_state(const cluster::Round& next,
+                      const std::function<void(Group pair, int source)>& send) {
     const int seat = round.seats[static_cast<size_t>(me.rank)];
-    const auto gift = std::find_if(
-        next.gifts.begin(), next.gifts.end(),
-        [&](const cluster::Gift& each) { return each.from == seat || each.to == seat; });
-    if (gift == next.gifts.end()) return;
+    const auto transfer = std::find_if(
+        next.transfers.begin(), next.transfers.end(),
+        [&](const cluster::StateTransfer& each) { return each.from == seat || each.to == seat; });
+    if (transfer == next.transfers.end()) return;
     const auto rank_of = [&](int of) {
       return static_cast<int>(std::find(round.seats.begin(), round.seats.end(), of) -
                               round.seats.begin());
     };
-    std::vector<int> pair = {rank_of(gift->from), rank_of(gift->to)};
-    const int giver = pair[0] < pair[1] ? 0 : 1;
+    std::vector<int> pair = {rank_of(transfer->from), rank_of(transfer->to)};
+    const int source = pair[0] < pair[1] ? 0 : 1;
     std::sort(pair.begin(), pair.end());
-    if (gift->to == seat)
+    if (transfer->to == seat)
       log::info("takes the state after step {} from rank {}, which had finished it", next.step,
-                rank_of(gift->from));
+                rank_of(transfer->from));
     data = gloo_under(std::make_shared<cluster::StoreClient>(
-        meeting->store()->under(format("round/{}/gifts/", next.number))));
+        meeting->store()->under(format("round/{}/transfers/", next.number))));
     try {
-      give(make_group(data.get(), "gift", pair, listener), giver);
+      send(make_group(data.get(), "transfer", pair, listener), source);
     } catch (const PeerLost&) {
       break_off();
-      bury();
+      destroy_in_background();
       throw;
     }
     backends.clear();
@@ -438,7 +447,8 @@ void World::watch() {
                               .board = parts_->options.board,
                               .deadline = parts_->options.deadline,
                               .on_end = parts_->on_watched(),
-                              .on_silent = parts_->on_silent()});
+                              .on_silent = parts_->on_silent(),
+                              .on_look = parts_->on_look()});
   control().barrier("every rank is watched");
 }
 
@@ -477,14 +487,14 @@ void World::break_off() { parts_->break_off(); }
 
 bool World::next_round(std::optional<int64_t> steps_done,
                        const cluster::DecideRound& decide,
-                       const std::function<void(Group pair, int giver)>& give) {
+                       const std::function<void(Group pair, int source)>& transfer) {
   parts_->break_off();
   parts_->leave_round();
   cluster::Rounds& rounds = *parts_->rounds;
   const int seat = parts_->round.seats[static_cast<size_t>(rank())];
   std::optional<cluster::Round> next = rounds.next(parts_->round, steps_done, decide);
-  if (next) parts_->exchange_gift(*next, give);
-  if (next && !next->has(seat)) next = rounds.called();
+  if (next) parts_->transfer_state(*next, transfer);
+  if (next && !next->has(seat)) next = rounds.called_after(*next);
   if (!next) return false;
   parts_->enter(*next);
   parts_->connect_all();

@@ -128,11 +128,13 @@ class World {
   // Leaves the round with so many finished steps, or nothing when this rank was lost to the others in
   // the middle of an update, and enters the next. `decide` is called on rank 0. Returns false when the
   // job is over. Throws PeerLost when it cannot go on, or somebody is lost before the round has begun.
-  // All groups have been destroyed; rank, size and groups are new afterwards.
-  // `give` is called on the two ranks of a gift: with a group of both, and the rank in it that gives.
+  // Nobody has a group any more; rank, size and groups are new afterwards. Groups whose calls do not end
+  // are destroyed in the background.
+  // `transfer` is called on the two ranks of a transfer of state, with a group of both and the rank in
+  // it that sends.
   bool next_round(std::optional<int64_t> steps_done,
                   const cluster::DecideRound& decide,
-                  const std::function<void(Group pair, int giver)>& give);
+                  const std::function<void(Group pair, int source)>& transfer);
 
   // Waits for the other ranks and ends the job's connections.
   void leave();

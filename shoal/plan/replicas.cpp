@@ -103,13 +103,11 @@ std::vector<int> holders_of(const Grid& before,
   return holders;
 }
 
-// Returns what has to be given so that the next round has the state of a step: at every place on some
+// Returns what has to be sent so that the next round has the state of a step: at every place on some
 // rank that was at this place before. Nothing when nobody has a part of it.
-std::optional<std::vector<cluster::Gift>> gifts_for(int64_t step,
-                                                    const Grid& before,
-                                                    const Grid& grid,
-                                                    const std::map<int, int64_t>& steps) {
-  std::vector<cluster::Gift> gifts;
+std::optional<std::vector<cluster::StateTransfer>> transfers_for(
+    int64_t step, const Grid& before, const Grid& grid, const std::map<int, int64_t>& steps) {
+  std::vector<cluster::StateTransfer> transfers;
   for (size_t place = 0; place < grid.front().size(); ++place) {
     const std::vector<int> holders = holders_of(before, place, steps, step);
     if (holders.empty()) return std::nullopt;
@@ -120,17 +118,18 @@ std::optional<std::vector<cluster::Gift>> gifts_for(int64_t step,
     const int receiver = *grid.front()[place];
     SHOAL_CHECK(is_at(before, place, receiver), "seat {} cannot take the state of seat {}",
                 receiver, holders.front());
-    gifts.push_back({.from = holders.front(), .to = receiver});
+    transfers.push_back({.from = holders.front(), .to = receiver});
   }
-  return gifts;
+  return transfers;
 }
 
+// A step whose state the next round has, after these transfers.
 struct WholeStep {
   int64_t step = 0;
-  std::vector<cluster::Gift> gifts;
+  std::vector<cluster::StateTransfer> transfers;
 };
 
-// Returns the step with the fewest gifts, and the last of these.
+// Returns the last step whose state is there, if need be after transfers.
 std::optional<WholeStep> whole_step(const Grid& before,
                                     const Grid& grid,
                                     const std::vector<cluster::RoundReport>& reports) {
@@ -141,13 +140,12 @@ std::optional<WholeStep> whole_step(const Grid& before,
     steps[report.seat] = *report.step;
     candidates.insert(*report.step);
   }
-  std::optional<WholeStep> best;
-  for (const int64_t step : candidates) {
-    std::optional<std::vector<cluster::Gift>> gifts = gifts_for(step, before, grid, steps);
-    if (gifts && (!best || gifts->size() <= best->gifts.size()))
-      best = WholeStep{step, std::move(*gifts)};
+  for (auto step = candidates.rbegin(); step != candidates.rend(); ++step) {
+    std::optional<std::vector<cluster::StateTransfer>> transfers =
+        transfers_for(*step, before, grid, steps);
+    if (transfers) return WholeStep{*step, std::move(*transfers)};
   }
-  return best;
+  return std::nullopt;
 }
 
 // Returns the most replicas that so many processes can run, at most as many as the job began with;
@@ -217,7 +215,7 @@ cluster::RoundDecision without_lost_replicas(const config::RunConfig& config,
   fill(grid, std::move(cut), free);
   const std::optional<WholeStep> whole = whole_step(before, grid, end.reports);
   if (!whole) return {.why = "no step is whole on the ranks that are left"};
-  cluster::RoundDecision decision{.seats = {}, .step = whole->step, .gifts = whole->gifts};
+  cluster::RoundDecision decision{.seats = {}, .step = whole->step, .transfers = whole->transfers};
   const Mesh mesh = mesh_on(static_cast<size_t>(replicas) * grid.front().size());
   for (int rank = 0; rank < mesh.num_ranks(); ++rank) {
     const auto& replica = grid[static_cast<size_t>(mesh.coordinate(rank, axis))];

@@ -2,7 +2,7 @@
 //
 //   Carried carried = trainer.carry();
 //   world.next_round(carried.steps_done(), decide,
-//                    [&](comm::Group pair, int giver) { carried.exchange(pair, giver); });
+//                    [&](comm::Group pair, int source) { carried.sync_from(pair, source); });
 //   Trainer next(config, directory, world, hooks, &carried);
 #pragma once
 
@@ -16,7 +16,7 @@
 namespace shoal::train {
 
 // How far a run has come, beside its tensors.
-struct Standing {
+struct CarriedProgress {
   Progress progress;
   int64_t skipped_in_a_row = 0;
   metrics::StepRecord last;  // record of the last step
@@ -24,17 +24,18 @@ struct Standing {
 
 struct Carried {
   checkpoint::CarriedState state;
-  Standing standing;
-  bool torn = false;       // in the middle of an update: the tensors are of no step
-  int64_t steps_seen = 0;  // whose records this rank has made itself
+  CarriedProgress reached;
+  bool torn = false;          // in the middle of an update: the tensors are of no step
+  int64_t steps_written = 0;  // whose records need not be written any more
 
   // Returns the finished steps of the state; nothing when it is torn.
   [[nodiscard]] std::optional<int64_t> steps_done() const;
-  // Takes the state of the other rank of a pair, or gives it this one's. Both hold the same elements.
-  void exchange(comm::Group pair, int giver);
+  // On both ranks of a pair, which hold the same elements: the one that is not the source receives
+  // everything from it.
+  void sync_from(comm::Group pair, int source);
 };
 
-// Returns a standing as bytes that ranks can send to each other.
-at::Tensor bytes_of(Standing& standing);
+// Returns it as bytes that ranks can send to each other.
+at::Tensor bytes_of(CarriedProgress& reached);
 
 }  // namespace shoal::train

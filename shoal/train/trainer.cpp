@@ -115,23 +115,23 @@ void Trainer::take_over(const Carried* carried) {
   // Those who have the state know the same of it: the first of them tells the others.
   const at::Tensor teller = at::full({1}, mine ? world_.rank() : world_.size(), at::kLong);
   world_.control().all_reduce(teller, comm::Reduce::kMin, "who has the state");
-  Standing standing = mine ? carried->standing : Standing();
-  world_.control().broadcast(bytes_of(standing), static_cast<int>(teller.item<int64_t>()),
+  CarriedProgress reached = mine ? carried->reached : CarriedProgress();
+  world_.control().broadcast(bytes_of(reached), static_cast<int>(teller.item<int64_t>()),
                              "how far the run has come");
-  progress_ = standing.progress;
-  skipped_in_a_row_ = standing.skipped_in_a_row;
-  last_record_ = standing.last;
+  progress_ = reached.progress;
+  skipped_in_a_row_ = reached.skipped_in_a_row;
+  last_record_ = reached.last;
   // Others may have finished a step more than the rank that writes.
-  if (writes() && carried->steps_seen < progress_.step) records_.push_back(last_record_);
+  if (writes() && carried->steps_written < progress_.step) records_.push_back(last_record_);
 }
 
 Carried Trainer::carry() {
   return {.state = checkpoint::carry(training_state()),
-          .standing = {.progress = progress_,
-                       .skipped_in_a_row = skipped_in_a_row_,
-                       .last = last_record_},
+          .reached = {.progress = progress_,
+                      .skipped_in_a_row = skipped_in_a_row_,
+                      .last = last_record_},
           .torn = !model_->is_between_steps(),
-          .steps_seen = progress_.step};
+          .steps_written = records_.empty() ? progress_.step : records_.front().step - 1};
 }
 
 checkpoint::TrainingState Trainer::training_state() {

@@ -50,7 +50,7 @@ class RoundsTest : public ::testing::Test {
             end_ = end;
             return decision_;
           });
-      return next && !next->has(seat) ? rounds.called() : next;
+      return next && !next->has(seat) ? rounds.called_after(*next) : next;
     });
   }
 
@@ -151,7 +151,7 @@ TEST_F(RoundsTest, AWaitingProcessThatIsGoneIsNotCalled) {
 }
 
 TEST_F(RoundsTest, AllKnowWhoGivesToWhom) {
-  decision_ = {.seats = {0, 3}, .step = 42, .gifts = {{.from = 2, .to = 0}}};
+  decision_ = {.seats = {0, 3}, .step = 42, .transfers = {{.from = 2, .to = 0}}};
   is_killed(1);
   std::vector<Next> all;
   for (const int seat : {0, 2, 3}) {
@@ -166,9 +166,9 @@ TEST_F(RoundsTest, AllKnowWhoGivesToWhom) {
     ASSERT_TRUE(next);
     EXPECT_THAT(next->seats, ElementsAre(0, 3));
     EXPECT_EQ(next->step, 42);
-    ASSERT_EQ(next->gifts.size(), 1U);
-    EXPECT_EQ(next->gifts[0].from, 2);
-    EXPECT_EQ(next->gifts[0].to, 0);
+    ASSERT_EQ(next->transfers.size(), 1U);
+    EXPECT_EQ(next->transfers[0].from, 2);
+    EXPECT_EQ(next->transfers[0].to, 0);
   }
 }
 

@@ -150,7 +150,7 @@ TEST(Strangers, DoNotHinderGroupsThatConnect) {
     std::vector<Group> groups = {world->group("first", {0, 1})};  // opens the doors
     std::atomic<bool> connecting{true};
     std::vector<std::unique_ptr<Stranger>> strangers;
-    for (const int listener : listening_descriptors("127.0.0.1"))
+    for (const auto& [listener, inode] : listening_descriptors("127.0.0.1"))
       strangers.push_back(std::make_unique<Stranger>(cluster::local_endpoint(listener)));
     std::thread attack([&] {
       for (int i = 0; connecting && i < kAtEachDoor; ++i) {

@@ -83,9 +83,9 @@ TEST(Replicas, RankZeroTakesTheStateOfARankThatIsLeftOut) {
         without_lost_replicas(config_of(kHybrid, 4), 4, round_of({0, 1, 2, 3}), end);
     EXPECT_THAT(next.seats, ElementsAre(0, 3));
     EXPECT_EQ(next.step, 42);
-    ASSERT_EQ(next.gifts.size(), 1U);
-    EXPECT_EQ(next.gifts[0].from, 2);
-    EXPECT_EQ(next.gifts[0].to, 0);
+    ASSERT_EQ(next.transfers.size(), 1U);
+    EXPECT_EQ(next.transfers[0].from, 2);
+    EXPECT_EQ(next.transfers[0].to, 0);
   }
 }
 
@@ -184,14 +184,14 @@ TEST(Replicas, EveryPartOfTheStateIsThere) {
                                   Axis::kDpReplicate);
     };
     std::set<int> parties;
-    for (const cluster::Gift& gift : next.gifts) {
+    for (const cluster::StateTransfer& transfer : next.transfers) {
       ++given;
-      ASSERT_TRUE(steps.contains(gift.from) && steps.contains(gift.to));
-      ASSERT_EQ(steps[gift.from], next.step);
-      ASSERT_EQ(old_place(gift.from), old_place(gift.to));
-      ASSERT_TRUE(parties.insert(gift.from).second && parties.insert(gift.to).second);
+      ASSERT_TRUE(steps.contains(transfer.from) && steps.contains(transfer.to));
+      ASSERT_EQ(steps[transfer.from], next.step);
+      ASSERT_EQ(old_place(transfer.from), old_place(transfer.to));
+      ASSERT_TRUE(parties.insert(transfer.from).second && parties.insert(transfer.to).second);
     }
-    for (const cluster::Gift& gift : next.gifts) steps[gift.to] = next.step;
+    for (const cluster::StateTransfer& transfer : next.transfers) steps[transfer.to] = next.step;
     for (int rank = 0; rank < size; ++rank) {
       bool has = false;
       for (const int peer : mesh.peers(rank, Axis::kDpReplicate)) {

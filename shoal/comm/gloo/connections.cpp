@@ -1,8 +1,10 @@
 #include "shoal/comm/gloo/connections.h"
 
+#include <algorithm>
 #include <optional>
 
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -11,11 +13,6 @@
 
 namespace shoal::comm {
 namespace {
-
-ino_t inode_of(int fd) {
-  struct stat status {};
-  return ::fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode) ? status.st_ino : 0;
-}
 
 // Returns the port of the other end; nothing when the socket is not connected.
 std::optional<int> peer_port(int fd) {
@@ -37,6 +34,14 @@ std::set<Connection> open_connections(int store_port) {
       found.emplace(fd, inode_of(fd));
   }
   return found;
+}
+
+bool any_is_lost(const std::set<Connection>& connections) {
+  return std::any_of(connections.begin(), connections.end(), [](const Connection& connection) {
+    pollfd look{.fd = connection.first, .events = POLLRDHUP, .revents = 0};
+    return inode_of(connection.first) != connection.second ||
+           (::poll(&look, 1, 0) > 0 && (look.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0);
+  });
 }
 
 void shut_down(const std::set<Connection>& connections) {

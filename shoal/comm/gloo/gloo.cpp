@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <mutex>
 
 #include "shoal/comm/gloo/connections.h"
 #include "shoal/comm/gloo/listener.h"
@@ -17,11 +18,13 @@ namespace {
 class GlooTransport final : public Transport {
  public:
   explicit GlooTransport(const GlooOptions& options) : options_(options) {
-    const std::set<int> before = listening_descriptors(options.address);
+    // By inode too: the device of a round before may be closed meanwhile.
+    const std::map<int, ino_t> before = listening_descriptors(options.address);
     device_ = make_gloo_device(options.address);
-    const std::set<int> after = listening_descriptors(options.address);
-    std::set_difference(after.begin(), after.end(), before.begin(), before.end(),
-                        std::back_inserter(listeners_));
+    for (const auto& [fd, inode] : listening_descriptors(options.address)) {
+      const auto found = before.find(fd);
+      if (found == before.end() || found->second != inode) listeners_.push_back(fd);
+    }
   }
 
   [[nodiscard]] std::string name() const override { return "gloo"; }
@@ -39,10 +42,13 @@ class GlooTransport final : public Transport {
       return make_gloo_process_group(device_, store, group.rank, group.size(),
                                      beyond(options_.deadline));
     };
-    if (!options_.can_be_left) return connect();
+    if (!options_.abortable) return connect();
     const std::set<Connection> before = open_connections(options_.store->server().port);
     auto made = connect();
     const std::set<Connection> after = open_connections(options_.store->server().port);
+    // A group that is destroyed in the background does not keep the store from being closed.
+    store->disconnect();
+    const std::lock_guard lock(mutex_);
     std::set_difference(after.begin(), after.end(), before.begin(), before.end(),
                         std::inserter(connections_, connections_.end()));
     return made;
@@ -50,13 +56,21 @@ class GlooTransport final : public Transport {
 
   void close_doors() override { refuse_new_connections(listeners_); }
 
-  [[nodiscard]] bool can_break_off() const override { return options_.can_be_left; }
-  void break_off() override { shut_down(connections_); }
+  [[nodiscard]] bool can_break_off() const override { return options_.abortable; }
+  [[nodiscard]] bool has_lost_a_connection() override {
+    const std::lock_guard lock(mutex_);
+    return any_is_lost(connections_);
+  }
+  void break_off() override {
+    const std::lock_guard lock(mutex_);
+    shut_down(connections_);
+  }
 
  private:
   GlooOptions options_;
   GlooDevice device_;
   std::vector<int> listeners_;
+  std::mutex mutex_;
   std::set<Connection> connections_;  // of all groups
 };
 

@@ -16,7 +16,7 @@ struct GlooOptions {
   std::shared_ptr<cluster::StoreClient> store;
   std::string address;  // address that this rank listens on and its peers connect to
   Duration deadline{};
-  bool can_be_left = false;  // while its groups are in use: break_off()
+  bool abortable = false;  // whether break_off() is called
   ActivityBoard* board = nullptr;
 };
 

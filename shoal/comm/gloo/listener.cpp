@@ -5,6 +5,7 @@
 
 #include <linux/filter.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "shoal/cluster/socket.h"
 #include "shoal/core/log.h"
@@ -32,10 +33,16 @@ std::vector<int> open_descriptors() {
   return found;
 }
 
-std::set<int> listening_descriptors(const std::string& address) {
-  std::set<int> found;
+ino_t inode_of(int fd) {
+  struct stat status {};
+  return ::fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode) ? status.st_ino : 0;
+}
+
+std::map<int, ino_t> listening_descriptors(const std::string& address) {
+  std::map<int, ino_t> found;
   for (const int fd : open_descriptors()) {
-    if (is_listening(fd) && cluster::local_endpoint(fd).address == address) found.insert(fd);
+    if (is_listening(fd) && cluster::local_endpoint(fd).address == address)
+      found.emplace(fd, inode_of(fd));
   }
   return found;
 }

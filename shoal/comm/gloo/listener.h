@@ -6,16 +6,21 @@
 // nothing.
 #pragma once
 
-#include <set>
+#include <map>
 #include <string>
 #include <vector>
+
+#include <sys/types.h>
 
 namespace shoal::comm {
 
 std::vector<int> open_descriptors();  // of this process
 
-// Returns the descriptors of this process that listen on `address`.
-std::set<int> listening_descriptors(const std::string& address);
+// Returns the inode of a socket; 0 when the descriptor is none.
+ino_t inode_of(int fd);
+
+// Returns the descriptors of this process that listen on `address`, and their inodes.
+std::map<int, ino_t> listening_descriptors(const std::string& address);
 
 void refuse_new_connections(const std::vector<int>& listeners);
 void accept_new_connections(const std::vector<int>& listeners);

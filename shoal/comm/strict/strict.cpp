@@ -345,8 +345,6 @@ class StrictTransport final : public Transport {
   }
 
   void close_doors() override { inner_->close_doors(); }
-  [[nodiscard]] bool can_break_off() const override { return inner_->can_break_off(); }
-  void break_off() override { inner_->break_off(); }
 
  private:
   std::unique_ptr<Transport> inner_;
