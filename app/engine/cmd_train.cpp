@@ -204,7 +204,10 @@ std::optional<int> train_in_round(const Run& run, std::optional<train::Carried>&
     metrics::Sinks sinks = sinks_of(run, *trainer);
     run.world.watch();
     const train::End end = trainer->run(sinks);
-    if (end != train::End::kNextRound) return exit_code_of(end, run, trainer->steps_done());
+    if (end != train::End::kNextRound) {
+      run.world.unwatch();
+      return exit_code_of(end, run, trainer->steps_done());
+    }
   } catch (const PeerLost& lost) {
     // Without a trainer this rank may have no state of its place: then the job is started again.
     if (!run.world.has_rounds() || !trainer) throw;

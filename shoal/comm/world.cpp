@@ -452,6 +452,11 @@ void World::watch() {
   control().barrier("every rank is watched");
 }
 
+void World::unwatch() {
+  parts_->watcher.reset();
+  control().barrier("nobody is watched any more");
+}
+
 void World::tell_step(int64_t steps_done) {
   if (parts_->watcher) parts_->watcher->tell_step(steps_done);
 }

@@ -106,9 +106,11 @@ class World {
   // Called after the last group() of a phase: new connections are refused until the next group().
   void close_doors();
 
-  // Begins to watch the ranks of the job and this one (cluster/watcher.h), until leave(). Called when
-  // all groups are made; collective. Needs a board.
+  // Begins to watch the ranks of the job and this one (cluster/watcher.h), until unwatch() or leave().
+  // Called when all groups are made; collective. Needs a board.
   void watch();
+  // Ends it, before the groups are destroyed: closed connections are no loss any more. Collective.
+  void unwatch();
   // Says, for reports of the watchers, how far this rank has come.
   void tell_step(int64_t steps_done);
   [[nodiscard]] ActivityBoard* board() const;
