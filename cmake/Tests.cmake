@@ -80,6 +80,16 @@ function(shoal_runs_ranks)
   set_tests_properties(${ARGN} PROPERTIES PROCESSORS 4)
 endfunction()
 
+# Tests that count bytes. On processors with AVX-512 and without bf16, oneDNN multiplies bf16 in a workspace of fp32 that it allocates as
+# tensors are: neither the plan nor the meta device knows of it. Its kernels for AVX2 have none.
+function(shoal_counts_memory)
+  foreach(name ${ARGN})
+    if(TEST ${name})
+      set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT DNNL_MAX_CPU_ISA=AVX2)
+    endif()
+  endforeach()
+endfunction()
+
 # shoal_script(NAME FILE LABEL ... [ARGUMENTS ...] [SANITIZE ...] [TIMEOUT seconds] [ALONE] [RANKS])
 #
 # A script that tests what was built: exit code 77 is a skip, whose reason it has printed. ALONE: nothing runs beside it.
