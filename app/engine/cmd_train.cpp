@@ -233,7 +233,7 @@ int train_in_rounds(const Run& run) {
         },
         [&](comm::Group pair, int source) { carried->sync_from(std::move(pair), source); });
     if (!goes_on) return 0;
-    // Of a rank that was left out meanwhile, the state is out of date.
+    // The state of a rank that was left out meanwhile is out of date.
     if (run.world.round().number != before + 1) carried.reset();
     log::info("goes on after step {} with {} of {} ranks", run.world.round().step, run.world.size(),
               run.job.ranks());

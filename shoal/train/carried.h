@@ -1,9 +1,7 @@
 // carried.h -- what a rank takes from one round of a job to the next (cluster/rounds.h).
 //
-//   Carried carried = trainer.carry();
-//   world.next_round(carried.steps_done(), decide,
-//                    [&](comm::Group pair, int source) { carried.sync_from(pair, source); });
-//   Trainer next(config, directory, world, hooks, &carried);
+// Trainer::carry() makes it, World::next_round() may replace it by that of a rank that has finished one
+// step more, and the trainer of the next round begins with it.
 #pragma once
 
 #include <optional>
