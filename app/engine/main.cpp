@@ -12,6 +12,7 @@
 #include <c10/util/Logging.h>
 
 #include "shoal/cluster/membership.h"
+#include "shoal/comm/world.h"
 #include "shoal/core/error.h"
 
 #include "app/edge.h"
@@ -87,6 +88,7 @@ int main(int argc, char** argv) {
   }
   std::cout << std::flush;
   // A backend's thread may still wait for a lost peer: destructors of static objects would wait for it,
-  // or it would use what they have destroyed.
-  std::_Exit(code);
+  // or it would use what they have destroyed. Otherwise profilers write what they have counted.
+  if (code != 0 || shoal::comm::World::destroys_groups()) std::_Exit(code);
+  return code;
 }

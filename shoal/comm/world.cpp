@@ -1,6 +1,7 @@
 #include "shoal/comm/world.h"
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <map>
 #include <numeric>
@@ -33,6 +34,10 @@ namespace {
 using config::Backend;
 
 constexpr Duration kGoodbye = std::chrono::seconds(10);
+
+// Rounds whose groups are being destroyed in the background. Their threads outlive the world, so that this
+// belongs to the process.
+std::atomic<int> being_destroyed = 0;
 
 std::vector<int> range(int first, int end) {
   std::vector<int> ranks(static_cast<size_t>(end - first));
@@ -284,9 +289,13 @@ class World::Parts {
   // that is half sent or received when the connection is lost, so that a group may end only when its own
   // time-out has passed; the process may end before.
   void destroy_in_background() {
+    ++being_destroyed;
     std::thread([groups = std::exchange(backends, {}), first = std::move(data),
                  second = std::move(control_transport)]() mutable {
       groups.clear();
+      first.reset();
+      second.reset();
+      --being_destroyed;
     }).detach();
   }
 
@@ -505,6 +514,8 @@ bool World::next_round(std::optional<int64_t> steps_done,
   parts_->connect_all();
   return true;
 }
+
+bool World::destroys_groups() { return being_destroyed > 0; }
 
 void World::leave() {
   control().barrier("leaving");

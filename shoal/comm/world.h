@@ -131,12 +131,16 @@ class World {
   // the middle of an update, and enters the next. `decide` is called on rank 0. Returns false when the
   // job is over. Throws PeerLost when it cannot go on, or somebody is lost before the round has begun.
   // Nobody has a group any more; rank, size and groups are new afterwards. Groups whose calls do not end
-  // are destroyed in the background.
+  // are destroyed in the background: destroys_groups().
   // `transfer` is called on the two ranks of a transfer of state, with a group of both and the rank in
   // it that sends.
   bool next_round(std::optional<int64_t> steps_done,
                   const cluster::DecideRound& decide,
                   const std::function<void(Group pair, int source)>& transfer);
+
+  // Whether groups of an earlier round are still being destroyed: a process that ends then has to leave
+  // the destructors of static objects out.
+  static bool destroys_groups();
 
   // Waits for the other ranks and ends the job's connections.
   void leave();
