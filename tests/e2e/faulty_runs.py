@@ -53,10 +53,8 @@ def steps_again(run, number, process, said):
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until and process.poll() is None:
         told = restarts_of(run)
-        if len(told) >= number:
-            rows = run.rows()
-            if rows and int(rows[-1]["step"]) > int(re.search(r"after step (\d+)", told[number - 1]["text"])[1]):
-                return
+        if len(told) >= number and run.last_step() > int(re.search(r"after step (\d+)", told[number - 1]["text"])[1]):
+            return
         time.sleep(0.005)
     raise AssertionError(f"no step after restart {number}: exit code {process.poll()}\n{said.so_far()}")
 
@@ -85,7 +83,7 @@ class Faults:
     def strike(self, run, process, said, number, kind):
         """A fault in a random rank; then the run goes on."""
         comes_to_a_checkpoint(run, process)
-        run.reaches(int(run.rows()[-1]["step"]) + self.chance.randint(0, 3), process)
+        run.reaches(run.last_step() + self.chance.randint(0, 3), process)
         ranks = ranks_of(process)
         rank = self.chance.choice(sorted(ranks))
         time.sleep(self.chance.random() * 0.02)  # anywhere in a step

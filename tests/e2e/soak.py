@@ -67,12 +67,12 @@ def main():
                 until = time.monotonic() + chance.expovariate(1 / options.every)
                 while time.monotonic() < until and process.poll() is None:
                     time.sleep(0.02)  # until the next fault
-                if process.poll() is not None or int(struck.rows()[-1]["step"]) > steps - 2 * SAVE_EVERY:
+                if process.poll() is not None or struck.last_step() > steps - 2 * SAVE_EVERY:
                     break
                 count += 1
                 faults.strike(struck, process, said, count, chance.choice(["kill", "kill", "stop", "hang"]))
                 if count % 10 == 0:
-                    print(f"{time.monotonic() - began:6.0f} s: {count} faults, step {struck.rows()[-1]['step']} of {steps}", flush=True)
+                    print(f"{time.monotonic() - began:6.0f} s: {count} faults, step {struck.last_step()} of {steps}", flush=True)
             process.wait()
         finally:
             disturbed = time.monotonic() - began

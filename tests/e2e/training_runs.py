@@ -38,6 +38,19 @@ def rows_of(directory):
     return list(csv.DictReader(whole_lines.splitlines()))
 
 
+def last_step_of(directory):
+    """The last step in the records so far; 0 without one. Reads the end of the file only: it is asked for every few milliseconds."""
+    path = directory / "metrics.csv"
+    if not path.exists():
+        return 0
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 4096))
+        whole_lines, _, _ = file.read().rpartition(b"\n")
+    step = whole_lines.rpartition(b"\n")[2].partition(b",")[0]
+    return int(step) if step.isdigit() else 0  # the header is the last line as long as there are no records
+
+
 def figures_of(directory):
     """Step -> what the arithmetic decides, and no clock."""
     return {int(row["step"]): tuple(row[key] for key in ("tokens", "loss", "val_loss", "lr", "grad_norm", "skipped_steps"))
@@ -64,6 +77,9 @@ class Run:
     def rows(self):
         return rows_of(self.directory)
 
+    def last_step(self):
+        return last_step_of(self.directory)
+
     def figures(self):
         return figures_of(self.directory)
 
@@ -71,8 +87,7 @@ class Run:
         """Waits until the run has written that step. False: it has ended."""
         until = time.monotonic() + PATIENCE
         while process.poll() is None:
-            rows = self.rows()
-            if rows and int(rows[-1]["step"]) >= step:
+            if self.last_step() >= step:
                 return True
             assert time.monotonic() < until, f"{self.directory.name} does not come to step {step} in {PATIENCE} s"
             time.sleep(0.005)

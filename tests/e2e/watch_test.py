@@ -104,7 +104,7 @@ def is_suspended(scratch, words):
     for pid in ranks:
         os.kill(pid, signal.SIGSTOP)
     time.sleep(8)  # the fault itself
-    before = int(run.rows()[-1]["step"])
+    before = run.last_step()
     for pid in ranks:
         os.kill(pid, signal.SIGCONT)
     assert run.reaches(before + 20, process), f"it ended: {process.communicate()[1]}"
@@ -125,7 +125,7 @@ def clock_is_set(scratch, words):
     assert run.reaches(3, process), f"it ended: {process.communicate()[1]}"
     for hours in ("+24h", "-24h"):
         offset.write_text(hours)
-        assert run.reaches(int(run.rows()[-1]["step"]) + 100, process), f"it ended: {process.communicate()[1]}"
+        assert run.reaches(run.last_step() + 100, process), f"it ended: {process.communicate()[1]}"
     process.send_signal(signal.SIGTERM)
     end_of(process, 75)
     print("clock: set a day ahead and two days back, training went on", flush=True)

@@ -32,7 +32,7 @@ sys.path.insert(0, str(ROOT / "tests" / "e2e"))
 from faulty_runs import newest_checkpoint, summary  # noqa: E402
 from layouts import LAYOUTS  # noqa: E402
 from threads import hang  # noqa: E402
-from training_runs import SHOAL, ranks_of, rows_of  # noqa: E402
+from training_runs import SHOAL, last_step_of, ranks_of, rows_of  # noqa: E402
 
 CONFIG_FILE = ROOT / "configs" / "flagship.yaml"
 CONFIG = yaml.safe_load(CONFIG_FILE.read_text())
@@ -65,11 +65,6 @@ def start_pytorch(options):
                              options.scratch / "initial", "--tokens", options.scratch / "tokens", "--steps", str(options.steps), "--output", output])
 
 
-def step_of(directory):
-    rows = rows_of(directory)
-    return int(rows[-1]["step"]) if rows else 0
-
-
 class Job:
     """The run on one layout, started again by whoever watches over jobs when all of it is killed."""
 
@@ -84,7 +79,7 @@ class Job:
         self.process = subprocess.Popen(self.command, stdout=self.log, stderr=self.log, start_new_session=True)
 
     def step(self):
-        return step_of(self.directory)
+        return last_step_of(self.directory)
 
     def is_running(self):
         return self.process.poll() is None
@@ -157,7 +152,7 @@ class Flagship:
     def third(self, layout):
         """Trains on that layout until its share of the steps is done."""
         end = self.options.steps * (layout + 1) // len(LAYOUTS)
-        if step_of(self.options.scratch / "runs" / "flagship") >= end:
+        if last_step_of(self.options.scratch / "runs" / "flagship") >= end:
             return
         job = self.start(layout)
         try:
