@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """An hour of faults: four ranks train, and every 20 seconds on average one of them is killed, stopped or made to hang. Nothing may be
-lost: all figures and the last checkpoint are those of an undisturbed run, to the bit. Prints the effective training time, which is the
-time of the undisturbed run over that of the disturbed one, beside the formula 1 - d/T - (T/2 + R)/M of docs/reliability.md.
+lost: all figures and the last checkpoint are those of an undisturbed run, to the bit. Both run at the same time, each on a core of its
+own, so that what else happens to the machine happens to both. Prints the effective training time, which is the time of the undisturbed
+run over that of the disturbed one, beside the formula 1 - d/T - (T/2 + R)/M of docs/reliability.md.
 
-    SHOAL_SOURCE_DIR=. SHOAL_BINARY_DIR=build/release tests/e2e/soak.py [--minutes 60] [--every 20] [--seed 1]
+    SHOAL_SOURCE_DIR=. SHOAL_BINARY_DIR=build/release tests/e2e/soak.py [--minutes 60] [--every 20] [--cores 0,1] [--seed 1]
 """
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import random
@@ -22,6 +24,7 @@ SOURCE = pathlib.Path(os.environ["SHOAL_SOURCE_DIR"]).resolve()
 RANKS = 4
 DEADLINE = 2  # seconds, of calls
 SAVE_EVERY = 20
+EFFECTIVE = 0.9  # at most: so that the disturbed run lasts as long as was asked for
 WORDS = ["train.eval_every=0", "train.batch=8", "train.micro_batch=2", f"train.save_every={SAVE_EVERY}", "train.keep=3", "train.threads=1",
          "model.layers=4", "model.width=96", "model.heads=3", "model.context=127", "model.dropout=0.1", f"comm.deadline={DEADLINE}s",
          "parallel.dp_replicate=2", "parallel.sharding=hybrid_shard", "train.log_every=1"]
@@ -41,21 +44,24 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=60, help="of faults, about")
     parser.add_argument("--every", type=float, default=20, help="seconds between two faults, on average")
+    parser.add_argument("--cores", type=lambda text: text.split(","), default=["0", "1"], help="of the undisturbed run and of the disturbed one")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()
     chance = random.Random(options.seed)
     print(f"seed {options.seed}", flush=True)
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory() as directory, concurrent.futures.ThreadPoolExecutor() as others:
         scratch = pathlib.Path(directory)
         shoal("prepare", "--input", SOURCE / "examples/train_shakespeare/shakespeare.txt", "--tokenizer", "byte", "--validation", "none", "--output", scratch / "tokens")
         words = [*WORDS, f"data.sources=[{scratch / 'tokens'}]"]
-        rate = 300 / timed(Run(scratch, "first", *words, "train.steps=300", ranks=RANKS))[0]
-        steps = max(60, int(rate * options.minutes * 60 * 0.75) // SAVE_EVERY * SAVE_EVERY)
-        whole = Run(scratch, "whole", *words, f"train.steps={steps}", ranks=RANKS)
-        undisturbed, said_whole = timed(whole)
-        print(f"undisturbed: {steps} steps in {undisturbed:.0f} s", flush=True)
+        def run(name, core, steps, *launch):
+            return Run(scratch, name, *words, f"train.steps={steps}", ranks=RANKS, before=("taskset", "-c", options.cores[core]), launch=launch)
 
-        struck = Run(scratch, "struck", *words, f"train.steps={steps}", ranks=RANKS, launch=("--max-restarts", "100000", "--grace", "5"))
+        rate = 150 / timed(run("first", 0, 150))[0]
+        steps = max(60, int(rate * options.minutes * 60 * EFFECTIVE) // SAVE_EVERY * SAVE_EVERY)
+        print(f"{steps} steps", flush=True)
+        whole = run("whole", 0, steps)
+        struck = run("struck", 1, steps, "--max-restarts", "100000", "--grace", "5")
+        undisturbed_run = others.submit(timed, whole)
         faults = Faults(chance)
         process = struck.start()
         said = Said(process)
@@ -77,6 +83,8 @@ def main():
         finally:
             disturbed = time.monotonic() - began
             kill(process)
+        undisturbed, said_whole = undisturbed_run.result()
+        print(f"undisturbed: {undisturbed:.0f} s")
         same = whole.figures() == struck.figures() and len(whole.figures()) == steps
         weights, shown = equal_checkpoints(whole.directory, struck.directory)
         stall = statistics.mean(float(x) for x in re.findall(r"stood still for ([\d.]+) s", said_whole))
