@@ -1,6 +1,6 @@
 // transport.h -- the interface of backends: it makes a c10d::Backend for each group of a job.
-// Private to comm/. A new one needs a directory with make_<name>_transport(), a branch in World's
-// connect() and a line in backends.cpp.
+// Private to comm/. A new one needs a directory with make_<name>_transport(), a branch in
+// transport_of() of communicators.cpp and a line in backends.cpp.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,7 @@
 // Groups are left while calls wait in them, and ranks go on in the next round.
 
 #include <csignal>
+#include <cstdlib>
 #include <numeric>
 #include <thread>
 
@@ -11,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "shoal/comm/world.h"
+#include "shoal/core/activity.h"
 #include "shoal/core/error.h"
 
 #include "tests/support/error_text.h"
@@ -28,11 +30,13 @@ using tests::run_ranks;
 constexpr Duration kDeadline = 60s;
 
 std::unique_ptr<World> join(const cluster::Membership& me,
-                            const cluster::Environment& environment) {
+                            const cluster::Environment& environment,
+                            ActivityBoard* board = nullptr) {
   return World::join(me, environment,
                      {.backend = config::Backend::kGloo,
                       .deadline = kDeadline,
                       .rendezvous = 30s,
+                      .board = board,
                       .rounds = true});
 }
 
@@ -90,6 +94,30 @@ TEST(NextRound, ARankThatIsLeftOutGivesItsState) {
     world->group("both", {0, 1}).all_reduce(sum, Reduce::kSum, "both are here").wait();
     EXPECT_EQ(sum.item<float>(), 2);
     world->leave();
+  });
+}
+
+// Half of the state has been received, and Gloo does not say that the rest will not come.
+TEST(NextRound, AGiverThatIsLostInTheMiddleEndsTheTransfer) {
+  run_ranks(3, [](const cluster::Membership& me, const cluster::Environment& environment) {
+    ActivityBoard board;
+    const auto world = join(me, environment, &board);
+    const at::Tensor state = at::zeros({16 << 20});
+    const Clock::time_point began = Clock::now();
+    EXPECT_THROW((void)world->next_round(
+                     me.rank == 0 ? 41 : 42,
+                     [](const cluster::Round& /*over*/, const cluster::RoundEnd& /*end*/) {
+                       return cluster::RoundDecision{
+                           .seats = {0, 1}, .step = 42, .transfers = {{.from = 2, .to = 0}}};
+                     },
+                     [&](Group pair, int source) {
+                       if (me.rank != 2) return pair.broadcast(state, source, "state").wait();
+                       Pending sends = pair.broadcast(state, source, "state");
+                       std::this_thread::sleep_for(1ms);  // some of it is on its way
+                       std::_Exit(0);
+                     }),
+                 PeerLost);
+    EXPECT_LT(Clock::now() - began, 10s) << "and not when the deadline has passed";
   });
 }
 

@@ -77,7 +77,7 @@ MUTANTS = [
     Mutant("every-rank-on-the-first-gpu", "shoal/comm/world.cpp", "c10::Device World::device() const { return parts_->device; }",
            "c10::Device World::device() const {\n  return parts_->device.is_cpu() ? parts_->device : c10::Device(c10::kCUDA, 0);\n}", "no_shard",
            r"error: rank \d: .*tensor not on device"),
-    Mutant("split-skipped-when-alone", "shoal/comm/world.cpp", "      if (transport != nullptr) transport->stay_out();\n", "", "*nccl_3*",
+    Mutant("split-skipped-when-alone", "shoal/comm/communicators.cpp", "    if (transport != nullptr) transport->stay_out();\n", "", "*nccl_3*",
            r"parity|did not arrive|ncclCommSplit", conformance=True),
     Mutant("receives-posted-before-sends", "shoal/plan/passes/transfers.cpp", "    if (turn.taker)\n      receives.post_until(turn.sent, result);\n    else if (i + 1",
            "    if (i + 1", "1f1b", r"rank \d: .* in (recv|send) '(activations|gradients)'|mismatch"),
