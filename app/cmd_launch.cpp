@@ -148,6 +148,7 @@ Words launcher_of(const LaunchWords& words, int ranks) {
 }
 
 Words with_command(Words launcher, const LaunchWords& words) {
+  if (words.address) launcher.insert(launcher.end(), {"--address", *words.address});
   launcher.emplace_back("--");
   launcher.insert(launcher.end(), words.command.begin(), words.command.end());
   return launcher;

@@ -22,7 +22,7 @@ namespace shoal::app {
 namespace {
 
 constexpr const char* kExitCodes =
-    "exit codes: 0 done, 1 not equal, 2 usage or config, 3 data, 16/17 numerics, 70 bug, "
+    "exit codes: 0 done, 1 not equal, 2 usage or config, 3 data, 16/17 numerics, 70 bug, 71 stuck, "
     "75 please requeue, 76 no progress, 128+n signal";
 
 void print_usage(std::span<const Command> commands) {

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "shoal/cluster/launcher_signals.h"
 #include "shoal/cluster/restarts.h"
 #include "shoal/cluster/secret.h"
 #include "shoal/cluster/supervisor.h"
@@ -89,9 +90,18 @@ cluster::JobResult run_once(const OverSsh& job,
                         .environment = {},
                         .name = "the launcher on " + job.hosts[host],
                         .input = variables_of(variables)});
-  // A launcher elsewhere needs its own grace, and a little to say what happened.
-  return cluster::supervise(
-      programs, {.grace = job.grace + std::chrono::seconds(5), .settle = std::chrono::seconds(2)});
+  return cluster::supervise(programs, {.grace = job.grace, .settle = std::chrono::seconds(2)});
+}
+
+// Takes hosts out, and returns their names. An address that was given is that of the first host.
+std::string without(OverSsh& job, const std::vector<size_t>& gone) {
+  std::vector<std::string> names;
+  for (auto host = gone.rbegin(); host != gone.rend(); ++host) {
+    names.insert(names.begin(), job.hosts[*host]);
+    job.hosts.erase(job.hosts.begin() + static_cast<ptrdiff_t>(*host));
+    if (*host == 0) job.address.reset();
+  }
+  return listed(names);
 }
 
 }  // namespace
@@ -110,13 +120,12 @@ int launch_over_ssh(const OverSsh& job, const Environment& environment) {
     const size_t lost = job.hosts.size() - left.hosts.size();
     const cluster::JobResult result = run_once(left, environment, lost, why);
     if (!result.cause.empty()) std::cerr << "launch: " << result.cause << std::endl;
-    const bool host_is_gone = result.exit_code == kSshFailed && !result.asked_to_stop;
-    if (!host_is_gone || !job.min_hosts || left.hosts.size() <= static_cast<size_t>(*job.min_hosts))
+    std::vector<size_t> gone = result.cut_off;
+    if (result.exit_code == kSshFailed) gone = {result.program};
+    if (!job.min_hosts || result.asked_to_stop || gone.empty() ||
+        left.hosts.size() < gone.size() + static_cast<size_t>(*job.min_hosts))
       return result.exit_code;
-    why = format("{} cannot be reached", left.hosts[result.program]);
-    // An address that was given is that of the first host.
-    if (result.program == 0) left.address.reset();
-    left.hosts.erase(left.hosts.begin() + static_cast<ptrdiff_t>(result.program));
+    why = without(left, gone) + " cannot be reached";
     std::cerr << format("launch: {}: goes on with {} of {} hosts\n", why, left.hosts.size(),
                         job.hosts.size())
               << std::flush;

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <iostream>
 
+#include "shoal/cluster/launcher_signals.h"
 #include "shoal/core/error.h"
 
 namespace shoal::app {
@@ -43,7 +44,7 @@ int launch_ranks(std::vector<cluster::Program> programs,
     const cluster::Restarts::Verdict verdict = restarts.after(result);
     if (!verdict.note.empty()) std::cerr << "launch: " << verdict.note << std::endl;
     if (!verdict.wait) return verdict.exit_code;
-    if (const auto number = cluster::stop_signal_within(*verdict.wait))
+    if (const auto number = cluster::stop_signal_within(*verdict.wait, options.orders))
       return *number == SIGTERM ? static_cast<int>(ExitCode::kRequeue) : kSignalExitBase + *number;
     for (cluster::Program& program : programs) tell_program(program, result.cause);
   }

@@ -20,6 +20,7 @@
 #include "shoal/core/quantities.h"
 #include "shoal/data/tokenizer/encoder.h"
 #include "shoal/generate/generator.h"
+#include "shoal/metrics/patient_sink.h"
 #include "shoal/metrics/terminal.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/memory.h"
@@ -124,8 +125,9 @@ metrics::Sinks sinks_of(const Run& run, const train::Trainer& trainer) {
   }
   metrics::Sinks sinks =
       metrics::open_files(run.directory, steps == 0 && tag.empty() ? 0 : steps + 1);
-  sinks.add(std::make_unique<PlanFile>(run.directory / "plan.json", config, run.world.size(),
-                                       run.cluster));
+  sinks.add(
+      metrics::patient("plan.json", std::make_unique<PlanFile>(run.directory / "plan.json", config,
+                                                               run.world.size(), run.cluster)));
   sinks.add(std::make_unique<metrics::Terminal>(
       STDOUT_FILENO, metrics::TerminalOptions{.total_steps = config.train.steps,
                                               .print_every = config.train.log_every,
@@ -174,7 +176,7 @@ config::RunConfig config_of_round(const Job& job, const comm::World& world) {
 // Whether another round would have more ranks than this one.
 bool others_are_back(const Job& job, comm::World& world) {
   if (!world.has_rounds() || world.size() == job.ranks()) return false;
-  cluster::RoundEnd end{.reports = {}, .waiting = world.waiting_seats()};
+  cluster::RoundEnd end{.reports = {}, .waiting = world.newly_waiting()};
   if (end.waiting.empty()) return false;
   const cluster::Round& now = world.round();
   for (const int seat : now.seats) end.reports.push_back({seat, now.step});
@@ -275,11 +277,8 @@ int run_train(const std::vector<std::string>& arguments) {
   cluster::StepReport report;
   if (job.me.rank >= job.ranks()) report.tell_replaceable();
   const auto world = [&] {
-    // Such a process may wait for long until it is called into a round.
-    const bool waits =
-        options.rounds && !job.speaks() && (job.me.restarts > 0 || job.me.rank >= job.ranks());
-    std::optional<EndOnSignal> ends;
-    if (waits) ends.emplace(signal);
+    // The others may be long in coming, and a spare rank is called into a round late or never.
+    const EndOnSignal ends(signal);
     return comm::World::join(job.me, job.environment, options);
   }();
   if (!world) return 0;  // the job has ended without this process

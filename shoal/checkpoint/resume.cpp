@@ -32,11 +32,12 @@ int64_t newest_in(const fs::path& root) {
   return found.empty() ? -1 : static_cast<int64_t>(found.back().step);
 }
 
-// Returns the same of the rank that sees most.
+// Returns the same of the host that sees most; one rank of each looks.
 int64_t newest_seen(comm::World& world, const fs::path& root) {
-  const at::Tensor newest = at::empty({1}, at::kLong);
-  together(world, "the newest checkpoint",
-           [&] { *newest.mutable_data_ptr<int64_t>() = newest_in(root); });
+  const at::Tensor newest = at::full({1}, -1, at::kLong);
+  together(world, "the newest checkpoint", [&] {
+    if (world.membership().local_rank == 0) *newest.mutable_data_ptr<int64_t>() = newest_in(root);
+  });
   world.control().all_reduce(newest, comm::Reduce::kMax, "the newest checkpoint");
   return *newest.const_data_ptr<int64_t>();
 }

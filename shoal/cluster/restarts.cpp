@@ -42,10 +42,13 @@ Restarts::Verdict Restarts::after(const JobResult& result) {
     return verdict;
   const std::optional<int64_t> first = result.steps.first;
   const bool began_later = first && (!first_before_ || *first > *first_before_);
-  without_progress_ = began_later ? 1 : without_progress_ + 1;
+  // Ranks that have not met say nothing of whether the job would make progress.
+  const bool not_met = !first && result.exit_code == static_cast<int>(ExitCode::kRequeue);
+  not_met_ = not_met ? not_met_ + 1 : 0;
+  if (!not_met) without_progress_ = began_later ? 1 : without_progress_ + 1;
   if (began_later) first_before_ = first;
   // Whether a program that tells no steps makes progress is not known.
-  if (first_before_ && without_progress_ >= options_.cycles_without_progress) {
+  if (first_before_ && !not_met && without_progress_ >= options_.cycles_without_progress) {
     verdict.exit_code = static_cast<int>(ExitCode::kNoProgress);
     verdict.note = format(
         "given up: it began at step {} {} times and always failed before the next checkpoint",
@@ -57,7 +60,7 @@ Restarts::Verdict Restarts::after(const JobResult& result) {
     return verdict;
   }
   ++count_;
-  const Duration wait = wait_after(without_progress_ - 1);
+  const Duration wait = wait_after((not_met ? not_met_ : without_progress_) - 1);
   verdict.wait = wait;
   verdict.note = format("restart {} of {}{}", count_, options_.most,
                         wait.count() > 0 ? " in " + format_duration(wait) : "");

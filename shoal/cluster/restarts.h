@@ -9,9 +9,11 @@
 //   }
 //
 // What failed for good is not tried again: a wrong config, damaged data, a loss that diverges; bits
-// that are wrong on a rank are, from the last checkpoint. A job that was asked to stop is not started either. A job that made progress since its last start is started at
-// once; one that begins at the same step again waits longer each time, and is given up after three
-// such cycles, because it will always fail there.
+// that are wrong on a rank are, from the last checkpoint. A job that was asked to stop is not started
+// either. A job that made progress since its last start is started at once; one that begins at the same
+// step again waits longer each time, and is given up after three such cycles, because it will always
+// fail there. Ranks that lost each other before a step, because a network is down, also wait longer each
+// time, and are not given up for that.
 #pragma once
 
 #include <cstdint>
@@ -57,8 +59,9 @@ class Restarts {
 
   RestartOptions options_;
   int count_ = 0;
-  int without_progress_ = 0;             // cycles in a row
-  int not_called_ = 0;                   // ranks in a row that failed before they finished a step
+  int without_progress_ = 0;  // cycles in a row
+  int not_met_ = 0;           // cycles in a row in which ranks lost each other before a step
+  int not_called_ = 0;        // ranks in a row that failed before they finished a step
   std::optional<int64_t> first_before_;  // finished steps at the start of the cycle before
 };
 

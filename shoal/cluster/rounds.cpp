@@ -21,6 +21,7 @@ constexpr Duration kGlance = std::chrono::milliseconds(50);
 std::string gone_key(int seat, const std::string& arrival) {
   return format("rounds/gone/{}/{}", seat, arrival);
 }
+constexpr const char* kArrived = "rounds/arrived";  // how often somebody has begun to wait
 std::string waiting_key(int seat) { return format("rounds/waiting/{}", seat); }
 std::string report_key(int round, int seat) { return format("rounds/{}/report/{}", round, seat); }
 std::string given_up_key(int round, int seat) {
@@ -112,6 +113,7 @@ std::optional<Round> Rounds::called_after(const Round& round) { return wait_from
 std::optional<Round> Rounds::wait_from(int number) {
   const Activity doing("waiting to be called into the job", Pace::kOthers);
   store_->set(waiting_key(options_.seat), std::to_string(options_.arrival));
+  store_->add(kArrived, 1);
   for (;; ++number) {
     std::string text;
     for (;;) {
@@ -152,6 +154,11 @@ std::map<int, std::string> Rounds::waiting_outside(const Round& round) {
     if (!store_->check({gone_key(seat, arrival)})) found[seat] = arrival;
   }
   return found;
+}
+
+bool Rounds::somebody_came(const Round& round) {
+  const std::pair<int, int64_t> now = {round.number, store_->add(kArrived, 0)};
+  return std::exchange(seen_, now) != now;
 }
 
 std::vector<int> Rounds::waiting(const Round& round) {

@@ -89,8 +89,11 @@ class Rounds {
                             std::optional<int64_t> step,
                             const DecideRound& decide);
 
-  // On seat 0: returns the seats outside the round that wait to be called.
+  // On seat 0: returns the seats outside the round that wait to be called: several messages for each.
   std::vector<int> waiting(const Round& round);
+  // On seat 0: returns whether somebody has begun to wait since this was asked in the same round. One
+  // message, whatever the number of seats.
+  bool somebody_came(const Round& round);
   // On seat 0, on any thread: does not wait for this seat at the end of the round, although its process
   // may live.
   void give_up(const Round& round, int seat);
@@ -108,7 +111,8 @@ class Rounds {
 
   std::shared_ptr<StoreClient> store_;
   RoundsOptions options_;
-  std::map<int, std::string> arrivals_;  // on seat 0: of the processes that were called in
+  std::map<int, std::string> arrivals_;     // on seat 0: of the processes that were called in
+  std::pair<int, int64_t> seen_ = {-1, 0};  // by somebody_came(): the round, and how many had come
 };
 
 // Whether the job of this store goes through rounds, so that a rank that was started again may wait

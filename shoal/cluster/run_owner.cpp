@@ -141,8 +141,9 @@ fs::path owner_file(const fs::path& directory, uint64_t number) {
 uint64_t highest_in(const fs::path& directory) {
   uint64_t highest = 0;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(directory, error)) {
-    const std::string name = entry.path().filename().string();
+  for (fs::directory_iterator entry(directory, error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
     if (!name.starts_with(kPrefix)) continue;
     const std::string digits = name.substr(kPrefix.size());
     const bool all = !digits.empty() && digits.find_first_not_of("0123456789") == std::string::npos;
@@ -255,20 +256,24 @@ RunOwner::~RunOwner() {
 fs::path RunOwner::file() const { return owner_file(directory_, number_); }
 
 // When those who took over are gone as well there is no file, or another one's with this number.
-bool RunOwner::owns() const {
+std::optional<bool> RunOwner::look() const {
   try {
-    return highest_in(directory_) == number_ && read_file(file(), kMostBytes) == content_;
+    if (highest_in(directory_) != number_) return false;
+    return read_file(file(), kMostBytes) == content_;
   } catch (const DataError&) {
-    return false;
+    return std::nullopt;
   }
 }
+
+bool RunOwner::owns() const { return look().value_or(false); }
 
 void RunOwner::beat(Duration every) {
   std::unique_lock lock(mutex_);
   while (!changed_.wait_for(lock, every, [this] { return ending_; })) {
     const UniqueFd fd(::open(file().c_str(), O_WRONLY | O_CLOEXEC));
     if (fd.valid()) ::futimens(fd.get(), nullptr);
-    lost_ = !owns();
+    // A file system that does not answer now may the next time.
+    if (const std::optional<bool> owned = look()) lost_ = !*owned;
   }
 }
 

@@ -56,6 +56,8 @@ class RunOwner {
 
  private:
   void beat(Duration every);
+  // Whether this process owns the directory; nothing when the file system does not say.
+  [[nodiscard]] std::optional<bool> look() const;
   [[nodiscard]] std::filesystem::path file() const;
 
   const std::filesystem::path directory_;

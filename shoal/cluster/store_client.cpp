@@ -130,20 +130,22 @@ void StoreClient::append(const std::string& key, const std::string& value) {
   ask({.op = StoreOp::kAppend, .keys = {key}, .values = {value}});
 }
 
-std::string StoreClient::get(const std::string& key, Duration patience) {
-  return get(std::vector<std::string>{key}, patience).front();
+std::string StoreClient::get(const std::string& key, Duration patience, Duration slack) {
+  return get(std::vector<std::string>{key}, patience, slack).front();
 }
 
-std::vector<std::string> StoreClient::get(const std::vector<std::string>& keys, Duration patience) {
-  return ask({.op = StoreOp::kGet, .keys = keys, .patience = patience}).texts;
+std::vector<std::string> StoreClient::get(const std::vector<std::string>& keys,
+                                          Duration patience,
+                                          Duration slack) {
+  return ask({.op = StoreOp::kGet, .keys = keys, .patience = patience}, slack).texts;
 }
 
 void StoreClient::wait(const std::vector<std::string>& keys, Duration patience, Duration slack) {
   ask({.op = StoreOp::kWait, .keys = keys, .patience = patience}, slack);
 }
 
-int64_t StoreClient::add(const std::string& key, int64_t amount) {
-  return ask({.op = StoreOp::kAdd, .keys = {key}, .number = amount}).number;
+int64_t StoreClient::add(const std::string& key, int64_t amount, Duration slack) {
+  return ask({.op = StoreOp::kAdd, .keys = {key}, .number = amount}, slack).number;
 }
 
 std::string StoreClient::compare_set(const std::string& key,

@@ -58,11 +58,13 @@ class StoreClient {
   void set(const std::string& key, const std::string& value, Duration slack = kAnswerSlack);
   void set(const std::vector<std::string>& keys, const std::vector<std::string>& values);
   void append(const std::string& key, const std::string& value);
-  std::string get(const std::string& key, Duration patience);
-  std::vector<std::string> get(const std::vector<std::string>& keys, Duration patience);
+  std::string get(const std::string& key, Duration patience, Duration slack = kAnswerSlack);
+  std::vector<std::string> get(const std::vector<std::string>& keys,
+                               Duration patience,
+                               Duration slack = kAnswerSlack);
   // Waits until all keys exist; throws StoreTimeout with the missing ones.
   void wait(const std::vector<std::string>& keys, Duration patience, Duration slack = kAnswerSlack);
-  int64_t add(const std::string& key, int64_t amount);
+  int64_t add(const std::string& key, int64_t amount, Duration slack = kAnswerSlack);
   std::string compare_set(const std::string& key,
                           const std::string& expected,
                           const std::string& desired);

@@ -7,12 +7,12 @@
 #include <optional>
 
 #include <poll.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "shoal/cluster/descriptors.h"
+#include "shoal/cluster/launcher_signals.h"
 #include "shoal/core/error.h"
 #include "shoal/core/process_stat.h"
 
@@ -20,8 +20,11 @@ namespace shoal::cluster {
 namespace {
 
 constexpr size_t kMostNamed = 8;
-constexpr std::array<int, 5> kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
-
+// For a launcher on another host to kill its ranks and end.
+constexpr Duration kToObey = std::chrono::seconds(5);
+// For ranks that have lost a peer to notice: the last does so at its next collective.
+constexpr Duration kToNotice = std::chrono::seconds(5);
+constexpr Duration kMemoryLook = std::chrono::seconds(5);
 std::string signal_name(int number) {
   const char* name = ::sigabbrev_np(number);
   return name == nullptr ? format("signal {}", number) : format("SIG{}", name);
@@ -33,12 +36,14 @@ struct Rank {
   bool first = false;
   Child child;
   bool running = true;
-  int status = 0;              // as waitpid gives it
+  int status = 0;              // as waitpid would give it
   bool out_of_memory = false;  // it was killed, and the kernel has killed somebody for that
   Clock::time_point began = Clock::now();
   Clock::time_point ended = {};
   std::optional<Clock::time_point> judged_at = std::nullopt;  // whether another takes its place
   std::optional<Clock::time_point> again_at = std::nullopt;   // it is started then
+  bool told_to_kill = false;                                  // a launcher, its ranks
+  bool cut_off = false;   // a launcher that did not end when it was told to
   bool replaced = false;  // the job has gone on without it: how it ends does not matter any more
 
   [[nodiscard]] int exit_code() const {
@@ -46,42 +51,12 @@ struct Rank {
   }
 };
 
-sigset_t forwarded_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int number : kForwarded) sigaddset(&set, number);
-  return set;
+// Kills what a rank has left of its process group, and forgets it: until then its number is its own.
+void bury(const Child& child, bool kills) {
+  if (child.pid <= 0) return;  // another was to take its place, and could not be started
+  if (kills) ::kill(-child.pid, SIGKILL);
+  ::waitpid(child.pid, nullptr, 0);
 }
-
-bool asks_to_stop(int number) { return number == SIGINT || number == SIGTERM || number == SIGHUP; }
-
-// While it lives, this thread's signals arrive through a descriptor instead of interrupting it.
-class SignalInbox {
- public:
-  SignalInbox() {
-    const sigset_t set = forwarded_signals();
-    ::pthread_sigmask(SIG_BLOCK, &set, &before_);
-    ::signal(SIGCHLD, SIG_DFL);  // whoever inherits SIG_IGN cannot learn how its children ended
-    fd_ = UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-    if (!fd_.valid()) throw PeerLost(format("cannot receive signals: {}", describe_errno(errno)));
-  }
-
-  SignalInbox(const SignalInbox&) = delete;
-  SignalInbox& operator=(const SignalInbox&) = delete;
-  ~SignalInbox() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
-  [[nodiscard]] int fd() const { return fd_.get(); }
-
-  [[nodiscard]] std::optional<int> take() const {
-    signalfd_siginfo info{};
-    if (::read(fd_.get(), &info, sizeof(info)) != sizeof(info)) return std::nullopt;
-    return static_cast<int>(info.ssi_signo);
-  }
-
- private:
-  sigset_t before_{};
-  UniqueFd fd_;
-};
 
 class Job {
  public:
@@ -89,11 +64,10 @@ class Job {
 
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
+  // A job that failed is started again: what its ranks have started themselves must not be in the way.
   ~Job() {
-    send_to_all(SIGKILL);
-    for (Rank& rank : ranks_) {
-      if (rank.running) ::waitpid(rank.child.pid, nullptr, 0);
-    }
+    const bool failed = cause_ != nullptr && !asked_to_stop_;
+    for (const Rank& rank : ranks_) bury(rank.child, rank.running || failed);
   }
 
   void start_all(const std::vector<Program>& programs) {
@@ -116,6 +90,7 @@ class Job {
       reap();
       replace_ranks();
       escalate();
+      look_at_memory();
     }
     return conclude();
   }
@@ -139,38 +114,44 @@ class Job {
       if (rank.running) entries.push_back({rank.child.death.get(), POLLIN, 0});
     }
     ::poll(entries.data(), entries.size(),
-           static_cast<int>(std::clamp<int64_t>(patience.count(), 0, 3'600'000)));
+           static_cast<int>(std::max<int64_t>(patience.count(), 0)));
   }
 
   void send_to_all(int number) {
-    for (const Rank& rank : ranks_) {
+    for (Rank& rank : ranks_) {
       if (rank.running) send_to(rank, number);
     }
   }
 
-  static void send_to(const Rank& rank, int number) {
-    if (rank.child.input.valid() && number != SIGKILL) {
+  // A launcher on another host kills its ranks when it is told to, and is killed itself, with its
+  // connection, when that does not end it.
+  static void send_to(Rank& rank, int number) {
+    const bool kills = number == SIGKILL && std::exchange(rank.told_to_kill, true);
+    if (rank.child.input.valid() && !kills) {
       const auto byte = static_cast<char>(number);
       ::send(rank.child.input.get(), &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     } else {
       ::kill(-rank.child.pid, number);  // the whole process group
+      rank.cut_off = rank.child.input.valid();
     }
   }
 
-  // What a launcher on another host sends. When it is gone nobody is left to hear of this job.
+  void kill_all() {
+    send_to_all(SIGKILL);
+    killed_ = true;
+    kill_at_.reset();
+    const bool ordered = std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) {
+      return rank.running && rank.child.input.valid() && !rank.cut_off;
+    });
+    if (ordered) kill_at_ = Clock::now() + kToObey;
+  }
+
   void take_orders() {
-    pollfd entry{orders_, POLLIN, 0};
-    while (orders_ >= 0 && ::poll(&entry, 1, 0) > 0) {
-      unsigned char number = 0;
-      const ssize_t got = ::read(orders_, &number, 1);
-      if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
-      if (got == 1) {
-        if (std::find(kForwarded.begin(), kForwarded.end(), number) != kForwarded.end())
-          receive(number);
-        continue;
-      }
+    while (const std::optional<Order> order = take_order(orders_)) {
+      if (is_passed_on(order->number)) receive(order->number);
+      if (order->number == SIGKILL) kill_all();
+      if (!order->last) continue;
       orders_ = -1;
-      receive(SIGTERM);
       kill_at_ = Clock::now() + options_.grace;
     }
   }
@@ -180,13 +161,20 @@ class Job {
     interrupted_ = interrupted_ || number == SIGINT;
     asked_to_stop_ = asked_to_stop_ || asks_to_stop(number);
     if (asks_to_stop(number) && cause_ == nullptr) asked_by_ = number;
-    send_to_all(again ? SIGKILL : number);
+    if (again) return kill_all();
+    send_to_all(number);
   }
 
   void reap() {
     for (Rank& rank : ranks_) {
-      if (!rank.running || ::waitpid(rank.child.pid, &rank.status, WNOHANG) != rank.child.pid)
+      siginfo_t end{};
+      if (!rank.running ||
+          ::waitid(P_PID, static_cast<id_t>(rank.child.pid), &end, WEXITED | WNOHANG | WNOWAIT) !=
+              0 ||
+          end.si_pid == 0)
         continue;
+      rank.status =
+          end.si_code == CLD_EXITED ? W_EXITCODE(end.si_status, 0) : W_EXITCODE(0, end.si_status);
       rank.running = false;
       rank.ended = Clock::now();
       rank.out_of_memory = WIFSIGNALED(rank.status) && WTERMSIG(rank.status) == SIGKILL &&
@@ -196,12 +184,23 @@ class Job {
     }
   }
 
+  // The kernel counts those it has killed for want of memory, on the whole host. What it did long before
+  // a rank was killed has nothing to do with that.
+  void look_at_memory() {
+    const Clock::time_point now = Clock::now();
+    if (now < memory_seen_ + kMemoryLook) return;
+    memory_seen_ = now;
+    out_of_memory_before_ = std::exchange(out_of_memory_latest_, out_of_memory_kills());
+  }
+
   // Returns whether the others may go on without a rank that has failed.
   bool is_dispensable(Rank& rank) {
     if (!options_.replace || !(rank.replaced || rank.child.steps.read().replaceable)) return false;
     if (!goes_on()) return rank.replaced;
     // Whoever ends by itself may be one of many: then the job has failed.
-    rank.judged_at = rank.ended + (WIFSIGNALED(rank.status) ? Duration(0) : options_.settle);
+    rank.judged_at = rank.ended + (WIFSIGNALED(rank.status) ? Duration(0)
+                                   : has_lost_a_peer(rank)  ? kToNotice
+                                                            : options_.settle);
     return true;
   }
 
@@ -213,9 +212,11 @@ class Job {
         rank.judged_at.reset();
         rank.again_at.reset();
       }
-      if (rank.judged_at && now >= *rank.judged_at) judge(rank);
+      const bool known = has_lost_a_peer(rank) && is_left_alone();
+      if (rank.judged_at && (known || now >= *rank.judged_at)) judge(rank);
       if (!rank.again_at || now < *rank.again_at) continue;
       rank.again_at.reset();
+      bury(std::exchange(rank.child, {}), /*kills=*/true);
       rank.child = start(rank.program);
       rank.began = now;
       rank.running = true;
@@ -223,7 +224,21 @@ class Job {
     if (goes_on() && the_others_are_done()) end_replacements();
   }
 
+  [[nodiscard]] static bool has_lost_a_peer(const Rank& rank) {
+    return rank.exit_code() == static_cast<int>(ExitCode::kRequeue);
+  }
+
   [[nodiscard]] bool goes_on() const { return cause_ == nullptr && !asked_to_stop_ && !done_; }
+
+  // Whether nobody of this host takes part any more, and those that run wait to be called in: when all
+  // others have lost their peers, the job has failed elsewhere.
+  [[nodiscard]] bool is_left_alone() const {
+    return std::none_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) {
+      const StepsTold steps = rank.child.steps.read();
+      const bool waits = !steps.first && (steps.replaceable || rank.replaced);
+      return rank.running && !waits;
+    });
+  }
 
   void judge(Rank& rank) {
     rank.judged_at.reset();
@@ -231,9 +246,7 @@ class Job {
                       .cause = cause_in_words(rank),
                       .steps = rank.child.steps.read(),
                       .was_replacement = rank.replaced};
-    // When all ranks of this host have lost their peers, the job has failed elsewhere.
-    const bool alone =
-        rank.exit_code() == static_cast<int>(ExitCode::kRequeue) && num_running() == 0;
+    const bool alone = has_lost_a_peer(rank) && is_left_alone();
     const std::optional<Replacement> replacement =
         alone ? std::nullopt : options_.replace(end, rank.program);
     if (alone || (!replacement && !rank.replaced)) {
@@ -245,11 +258,12 @@ class Job {
   }
 
   // Whether ranks that were never replaced have all ended well: then nobody calls one in any more that
-  // has not taken a step.
+  // has not taken a step, or was left out because it is suspended.
   [[nodiscard]] bool the_others_are_done() const {
     bool any = false;
     for (const Rank& rank : ranks_) {
       const StepsTold steps = rank.child.steps.read();
+      if (rank.running && steps.replaceable && is_suspended(rank)) continue;
       if (rank.replaced ? rank.running && steps.first : rank.running || rank.judged_at.has_value())
         return false;
       any = any || !rank.replaced;
@@ -261,31 +275,28 @@ class Job {
     done_ = true;
     for (Rank& rank : ranks_) {
       rank.again_at.reset();
-      if (rank.replaced && rank.running) ::kill(-rank.child.pid, SIGKILL);
+      if (!rank.running) continue;
+      rank.replaced = true;
+      ::kill(-rank.child.pid, SIGKILL);
     }
   }
 
   // From the first cause, whichever end was noticed first: a reason of its own comes before "a peer is
   // gone"; of those who say the latter, the first knows best: rank 0 holds the store.
   [[nodiscard]] static int distance(const Rank& rank) {
-    if (rank.exit_code() != static_cast<int>(ExitCode::kRequeue)) return 0;
+    if (!has_lost_a_peer(rank)) return 0;
     return rank.first ? 1 : 2;
   }
 
   // Nothing, then SIGTERM, then SIGKILL, each when its time has come.
   void escalate() {
     const Clock::time_point now = Clock::now();
-    if (kill_at_ && now >= *kill_at_) {
-      send_to_all(SIGKILL);
-      kill_at_.reset();
-      killed_ = true;
-    }
+    if (kill_at_ && now >= *kill_at_) kill_all();
     if (cause_ == nullptr || num_running() == 0 || told_) return;
-    const bool settled = cause_->exit_code() != static_cast<int>(ExitCode::kRequeue) ||
-                         now >= cause_->ended + options_.settle;
+    const bool settled = !has_lost_a_peer(*cause_) || now >= cause_->ended + options_.settle;
     if (!settled) return;
     for (const Rank& rank : ranks_) {
-      if (rank.running) stopped_.push_back(rank.name + state_of(rank));
+      if (rank.running) stopped_.push_back(rank.name + (is_suspended(rank) ? " (suspended)" : ""));
     }
     send_to_all(SIGTERM);
     send_to_all(SIGCONT);  // a stopped process receives SIGTERM only once it runs
@@ -296,8 +307,8 @@ class Job {
   }
 
   [[nodiscard]] Duration time_to_next_step() const {
-    Clock::time_point next = Clock::now() + std::chrono::hours(1);
-    if (kill_at_) next = *kill_at_;
+    Clock::time_point next = memory_seen_ + kMemoryLook;
+    if (kill_at_) next = std::min(next, *kill_at_);
     if (cause_ != nullptr && !told_) next = std::min(next, cause_->ended + options_.settle);
     for (const Rank& rank : ranks_) {
       if (rank.judged_at) next = std::min(next, *rank.judged_at);
@@ -313,18 +324,17 @@ class Job {
     return text.substr(0, text.find('\n'));
   }
 
-  // A rank that was suspended is the reason why its peers wait.
-  [[nodiscard]] static std::string state_of(const Rank& rank) {
+  // Such a rank is the reason why its peers wait.
+  [[nodiscard]] static bool is_suspended(const Rank& rank) {
     const std::optional<ProcessStat> stat = process_stat(std::to_string(rank.child.pid));
-    return stat && stat->state == 'T' ? " (suspended)" : "";
+    return stat && stat->state == 'T';
   }
 
   // When the first cause is a peer that is gone, those that did not notice are the ones to look at: a
   // rank that hangs is still there, while everybody who waits for it has given up.
   [[nodiscard]] std::string others_in_words() const {
     if (stopped_.empty()) return "";
-    const bool suspects = cause_->exit_code() == static_cast<int>(ExitCode::kRequeue) &&
-                          stopped_.size() <= kMostNamed;
+    const bool suspects = has_lost_a_peer(*cause_) && stopped_.size() <= kMostNamed;
     if (!suspects) return format("; stopped the {} still running", stopped_.size());
     return format("; stopped {}, still running", listed(stopped_));
   }
@@ -336,8 +346,17 @@ class Job {
     return {.exit_code = cause_->exit_code(),
             .cause = asked + cause_in_words(*cause_) + others_in_words(),
             .program = static_cast<size_t>(cause_ - ranks_.data()),
+            .cut_off = cut_off(),
             .asked_to_stop = asked_to_stop_,
             .steps = steps};
+  }
+
+  [[nodiscard]] std::vector<size_t> cut_off() const {
+    std::vector<size_t> found;
+    for (size_t i = 0; i < ranks_.size(); ++i) {
+      if (ranks_[i].cut_off) found.push_back(i);
+    }
+    return found;
   }
 
   [[nodiscard]] static std::string cause_in_words(const Rank& rank) {
@@ -355,7 +374,9 @@ class Job {
 
   SuperviseOptions options_;
   SignalInbox inbox_;
-  const int64_t out_of_memory_before_ = out_of_memory_kills();
+  int64_t out_of_memory_latest_ = out_of_memory_kills();
+  int64_t out_of_memory_before_ = out_of_memory_latest_;  // one look earlier: a kill takes its time
+  Clock::time_point memory_seen_ = Clock::now();
   std::vector<Rank> ranks_;
   const Rank* cause_ = nullptr;
   std::vector<std::string> stopped_;  // ranks that were running when they were told to end
@@ -370,23 +391,6 @@ class Job {
 };
 
 }  // namespace
-
-void hold_signals() {
-  const sigset_t set = forwarded_signals();
-  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-}
-
-std::optional<int> stop_signal_within(Duration patience) {
-  const sigset_t set = forwarded_signals();
-  const Clock::time_point deadline = Clock::now() + patience;
-  for (;;) {
-    const auto left = std::max<int64_t>((deadline - Clock::now()) / std::chrono::nanoseconds(1), 0);
-    const timespec time{.tv_sec = left / 1'000'000'000, .tv_nsec = left % 1'000'000'000};
-    const int number = ::sigtimedwait(&set, nullptr, &time);
-    if (number > 0 && asks_to_stop(number)) return number;
-    if (number < 0 && errno != EINTR) return std::nullopt;
-  }
-}
 
 JobResult supervise(const std::vector<Program>& programs, const SuperviseOptions& options) {
   Job job(options);

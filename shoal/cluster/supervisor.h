@@ -49,19 +49,14 @@ struct SuperviseOptions {
 };
 
 struct JobResult {
-  int exit_code = 0;           // exit code of the first cause; 128 + n for a signal
-  std::string cause;           // one line; empty when every rank ended with 0
-  size_t program = 0;          // index of the one that was the cause
+  int exit_code = 0;   // exit code of the first cause; 128 + n for a signal
+  std::string cause;   // one line; empty when every rank ended with 0
+  size_t program = 0;  // index of the one that was the cause
+  // Launchers on other hosts that did not end when they were told to: nobody answers there.
+  std::vector<size_t> cut_off = {};
   bool asked_to_stop = false;  // by a signal
   StepsTold steps;             // by the rank that was the cause, or by the first one
 };
-
-// From now on signals that supervise() forwards end nothing: those that come between two calls wait for
-// the next, or for stop_signal_within(). For a process that does nothing else any more.
-void hold_signals();
-
-// Waits, and returns the signal that asks this process to stop, if one comes meanwhile.
-std::optional<int> stop_signal_within(Duration patience);
 
 JobResult supervise(const std::vector<Program>& programs, const SuperviseOptions& options);
 

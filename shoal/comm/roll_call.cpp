@@ -16,6 +16,9 @@ constexpr Duration kForOthers = std::chrono::milliseconds(200);
 // For an answer of the store, whose rank 0 may be the one that is gone.
 constexpr Duration kMoment = std::chrono::milliseconds(500);
 
+// For the rank that asks for all of its group.
+constexpr Duration kForTheFirst = std::chrono::seconds(2);
+
 std::string text_of(const std::vector<int>& ranks, int64_t num_missing) {
   const auto more = num_missing - static_cast<int64_t>(ranks.size());
   return format("{} {}{} did not arrive", num_missing == 1 ? "rank" : "ranks", listed(ranks),
@@ -71,8 +74,12 @@ class StoreRollCall final : public RollCall {
     std::shared_ptr<const std::atomic<uint64_t>> begun;
   };
 
+  static std::string group_key(const char* what, const GroupSpec& group) {
+    return format("late/{}/{}/{}/{}", what, group.name, group.before, group.ranks.front());
+  }
+
   static std::string key(const GroupSpec& group, int rank) {
-    return format("late/{}/{}/{}/{}", group.name, group.before, group.ranks.front(), rank);
+    return format("{}/{}", group_key("rank", group), rank);
   }
 
   static std::string own_key(const GroupSpec& group) {
@@ -85,17 +92,31 @@ class StoreRollCall final : public RollCall {
     return keys;
   }
 
+  // One rank of a group asks for all of them: each rank's own question would name all ranks.
   std::string ask(const GroupSpec& group, const Call& call) {
     try {
-      std::vector<int> missing;
-      int64_t num_missing = wait_for_signatures(group, missing);
-      if (num_missing == 0) num_missing = list_those_behind(group, call, missing);
-      if (num_missing > 0)
-        return text_of(missing, num_missing) + cluster::what_they_do(*store_, missing, kMoment);
-      return "every rank arrived, so the network between them is slow or broken";
+      const std::string answer = group_key("answer", group);
+      if (store_->add(group_key("asked", group), 1, kMoment) > 1) {
+        try {
+          return store_->get(answer, kForTheFirst, kMoment);
+        } catch (const cluster::StoreTimeout&) {  // it is gone itself
+        }
+      }
+      std::string text = find_missing(group, call);
+      store_->set(answer, text, kMoment);
+      return text;
     } catch (const PeerLost&) {
       return "rank 0's store does not answer either";
     }
+  }
+
+  std::string find_missing(const GroupSpec& group, const Call& call) {
+    std::vector<int> missing;
+    int64_t num_missing = wait_for_signatures(group, missing);
+    if (num_missing == 0) num_missing = list_those_behind(group, call, missing);
+    if (num_missing > 0)
+      return text_of(missing, num_missing) + cluster::what_they_do(*store_, missing, kMoment);
+    return "every rank arrived, so the network between them is slow or broken";
   }
 
   // Returns the number of ranks that have not signed; the first few are listed.
@@ -115,7 +136,7 @@ class StoreRollCall final : public RollCall {
 
   // Lists the ranks that have not begun the call, when all have signed; returns their number.
   int64_t list_those_behind(const GroupSpec& group, const Call& call, std::vector<int>& behind) {
-    const std::vector<std::string> begun = store_->get(keys_of(group), kMoment);
+    const std::vector<std::string> begun = store_->get(keys_of(group), kMoment, kMoment);
     for (size_t i = 0; i < begun.size(); ++i) {
       const std::optional<uint64_t> count = count_in(begun[i]);
       if (!count || *count <= call.sequence) behind.push_back(group.ranks[i]);

@@ -332,7 +332,10 @@ bool World::has_rounds() const { return parts_->has_rounds(); }
 
 const cluster::Round& World::round() const { return parts_->round; }
 
-std::vector<int> World::waiting_seats() { return parts_->rounds->waiting(parts_->round); }
+std::vector<int> World::newly_waiting() {
+  if (!parts_->rounds->somebody_came(parts_->round)) return {};
+  return parts_->rounds->waiting(parts_->round);
+}
 
 void World::break_off() { parts_->communicators->break_off(); }
 

@@ -122,8 +122,9 @@ class World {
 
   [[nodiscard]] bool has_rounds() const;
   [[nodiscard]] const cluster::Round& round() const;
-  // On rank 0: returns the seats that wait to be called into the next round.
-  std::vector<int> waiting_seats();
+  // On rank 0: returns the seats that wait to be called into the next round, if one of them has begun to
+  // since the last call in this round. Cheap enough to ask after every step.
+  std::vector<int> newly_waiting();
   // Ends the calls of all groups that are under way, with errors on all ranks. The groups can only be
   // destroyed then.
   void break_off();

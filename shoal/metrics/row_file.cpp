@@ -74,10 +74,16 @@ void RowFile::cut(int64_t step, const StepOf& step_of, std::string_view head) {
 }
 
 void RowFile::append(std::string_view bytes) {
+  const off_t before = ::lseek(fd_.get(), 0, SEEK_END);
   while (!bytes.empty()) {
     const ssize_t written = ::write(fd_.get(), bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) throw_file_error("write", path_);
+    if (written < 0) {
+      const int reason = errno;
+      const bool whole = ::ftruncate(fd_.get(), before) == 0;
+      errno = reason;
+      throw_file_error(whole ? "write" : "write a whole row of", path_);
+    }
     bytes.remove_prefix(static_cast<size_t>(written));
   }
 }

@@ -36,6 +36,7 @@ class RowFile {
   // ftruncate: after a crash the file is as it was or as it should be.
   void cut(int64_t step, const StepOf& step_of, std::string_view head = "");
 
+  // What cannot be written whole is not written: after DataError the file is as it was.
   void append(std::string_view bytes);
   void sync();
 

@@ -3,6 +3,7 @@
 #include "shoal/core/error.h"
 #include "shoal/metrics/csv.h"
 #include "shoal/metrics/jsonl.h"
+#include "shoal/metrics/patient_sink.h"
 #include "shoal/metrics/tensorboard.h"
 
 namespace shoal::metrics {
@@ -28,9 +29,11 @@ Sinks open_files(const std::filesystem::path& directory, int64_t continue_from_s
     throw DataError(format("cannot create {}: {}", directory.string(), error.message()));
   }
   Sinks sinks;
-  sinks.add(std::make_unique<Csv>(directory / "metrics.csv", continue_from_step));
-  sinks.add(std::make_unique<Jsonl>(directory, continue_from_step));
-  sinks.add(std::make_unique<TensorBoard>(directory, continue_from_step));
+  sinks.add(
+      patient("metrics.csv", std::make_unique<Csv>(directory / "metrics.csv", continue_from_step)));
+  sinks.add(patient("metrics.jsonl", std::make_unique<Jsonl>(directory, continue_from_step)));
+  sinks.add(patient("the events of TensorBoard",
+                    std::make_unique<TensorBoard>(directory, continue_from_step)));
   return sinks;
 }
 

@@ -53,6 +53,7 @@ class Sinks {
 };
 
 // Opens the CSV, JSONL and TensorBoard sinks in a directory, which is created if it does not exist.
+// They are patient (patient_sink.h): a full disk does not end a run.
 Sinks open_files(const std::filesystem::path& directory, int64_t continue_from_step);
 
 }  // namespace shoal::metrics

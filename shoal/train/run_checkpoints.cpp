@@ -116,7 +116,9 @@ checkpoint::AroundCommit RunCheckpoints::around_commit(const Progress& progress,
   return {
       .before =
           [owns_run = owns_run_] {
-            if (!owns_run()) throw DataError("another job has taken this run over");
+            if (!owns_run())
+              throw DataError(
+                  "another job has taken this run over, or its directory cannot be read");
           },
       .after =
           [root = root_, retention, val_loss,

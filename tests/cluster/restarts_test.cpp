@@ -85,6 +85,18 @@ TEST(Restarts, CountAFailureBeforeTheFirstStepAsNoProgress) {
   EXPECT_EQ(restarts.after(failed(kKilled)).exit_code, 76);
 }
 
+// A network that is down for a while is no reason to give a job up.
+TEST(Restarts, GoOnWhileRanksDoNotMeet) {
+  constexpr int kPeerLost = 75;
+  Restarts restarts({.most = 1000});
+  EXPECT_TRUE(restarts.after(failed(kKilled, 40)).wait);
+  Duration waited(0);
+  for (int i = 0; i < 9; ++i) waited += restarts.after(failed(kPeerLost)).wait.value();
+  EXPECT_EQ(waited, std::chrono::seconds(0 + 1 + 2 + 4 + 8 + 16 + 32 + 60 + 60));
+  EXPECT_TRUE(restarts.after(failed(kPeerLost, 40)).wait) << "the second time from step 40";
+  EXPECT_EQ(restarts.after(failed(kPeerLost, 40)).exit_code, 76);
+}
+
 TEST(Restarts, OfAProgramThatTellsNoStepsAreOnlyCounted) {
   Restarts restarts({.most = 9});
   Duration waited(0);

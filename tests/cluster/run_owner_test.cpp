@@ -191,6 +191,24 @@ TEST(RunOwner, NoticesThatItWasTakenOver) {
   EXPECT_FALSE(first.owns()) << "though it may have the same number";
 }
 
+// A network file system may fail for a while.
+TEST(RunOwner, IsNotLostWhenTheDirectoryCannotBeRead) {
+  const TempDir directory;
+  const std::filesystem::path real = directory.path() / "real";
+  const std::filesystem::path seen = directory.path() / "seen";
+  std::filesystem::create_directory(real);
+  std::filesystem::create_symlink(real, seen);
+  const RunOwner owner(seen, named("a"), kNoScheduler, {.beat = 5ms});
+  std::filesystem::remove(seen);
+  std::ofstream(seen) << "no directory";
+  const Clock::time_point until = Clock::now() + 200ms;
+  while (Clock::now() < until) ASSERT_FALSE(owner.was_lost());
+  EXPECT_FALSE(owner.owns()) << "nothing is committed meanwhile";
+  std::filesystem::remove(seen);
+  std::filesystem::create_symlink(real, seen);
+  EXPECT_TRUE(owner.owns());
+}
+
 // Races in as many directories, all at once: each takes the time for which an owner is watched.
 TEST(RunOwner, OfSeveralThatWantItOneGetsIt) {
   constexpr int kRaces = 20;

@@ -12,7 +12,9 @@
 #include <gtest/gtest.h>
 
 #include "shoal/cluster/cpu_shares.h"
+#include "shoal/cluster/launcher_signals.h"
 #include "shoal/core/error.h"
+#include "shoal/core/process_stat.h"
 
 #include "tests/support/error_text.h"
 #include "tests/support/temp_dir.h"
@@ -22,6 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -93,6 +96,21 @@ TEST(Supervisor, DoesNotWaitForARankThatNobodyCallsInAnyMore) {
   EXPECT_LT(Clock::now() - began, 30s);
 }
 
+// The others went on without it, and are done.
+TEST(Supervisor, DoesNotWaitForARankThatStaysSuspended) {
+  SuperviseOptions options;
+  options.replace = [](const RankEnd& /*end*/, Program& /*program*/) {
+    return std::optional(Replacement{});
+  };
+  const Clock::time_point began = Clock::now();
+  const JobResult result =
+      supervise({shell("sleep 0.5"),
+                 shell(std::string(kTellsReplaceable) + kTellsStep + "kill -STOP $$; sleep 60")},
+                options);
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_LT(Clock::now() - began, 30s);
+}
+
 TEST(Supervisor, StartsTheOnlyRankOfAHostAgain) {
   const TempDir directory;
   const std::string there = (directory.path() / "there").string();
@@ -118,6 +136,22 @@ TEST(Supervisor, AHostWhoseRanksHaveAllLostTheirPeersHasFailed) {
   };
   const Program lost = shell(std::string(kTellsReplaceable) + "exit 75");
   EXPECT_EQ(supervise({lost, lost}, options).exit_code, 75);
+  EXPECT_EQ(asked, 0);
+}
+
+// One notices later than the other, and a spare rank waits to be called in.
+TEST(Supervisor, AHostWhoseRanksLoseTheirPeersOneByOneHasFailed) {
+  SuperviseOptions options{.settle = Duration(50)};
+  int asked = 0;
+  options.replace = [&](const RankEnd& /*end*/, Program& /*program*/) {
+    ++asked;
+    return std::optional(Replacement{.wait = Duration(0)});
+  };
+  const std::string tells = std::string(kTellsReplaceable) + kTellsStep;
+  const JobResult result = supervise({shell(tells + "exit 75"), shell(tells + "sleep 1; exit 75"),
+                                      shell(std::string(kTellsReplaceable) + "sleep 60")},
+                                     options);
+  EXPECT_EQ(result.exit_code, 75);
   EXPECT_EQ(asked, 0);
 }
 
@@ -247,6 +281,9 @@ TEST(Supervisor, SpeaksToALauncherElsewhere) {
 
 struct Orders {
   Orders() { EXPECT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0); }
+  Orders(const Orders&) = delete;
+  Orders& operator=(const Orders&) = delete;
+  ~Orders() { ::close(ends[0]); }  // the other end is closed by tests
   std::array<int, 2> ends{};
 };
 
@@ -269,6 +306,52 @@ TEST(Supervisor, EndsWhenTheLauncherElsewhereIsGone) {
       supervise({shell(kDeaf), shell("sleep 60")}, {.grace = 300ms, .orders = orders.ends[0]});
   EXPECT_TRUE(result.asked_to_stop);
   EXPECT_LT(Clock::now() - began, 10s);
+}
+
+TEST(Supervisor, KillsItsRanksWhenItIsToldTo) {
+  const Orders orders;
+  const char kill = SIGKILL;
+  EXPECT_EQ(::write(orders.ends[1], &kill, 1), 1);
+  const Clock::time_point began = Clock::now();
+  EXPECT_EQ(supervise({shell(kDeaf)}, {.orders = orders.ends[0]}).exit_code, 128 + SIGKILL);
+  EXPECT_LT(Clock::now() - began, 10s);
+  ::close(orders.ends[1]);
+}
+
+// The first obeys; the connection of the second leads nowhere any more.
+TEST(Supervisor, TellsWhichLauncherElsewhereDoesNotAnswer) {
+  Program obeys = shell("while [ $(head -c 1 | od -An -tu1) != 9 ]; do :; done; exit 137");
+  Program silent = shell(kDeaf);
+  obeys.input = silent.input = "\n";
+  const JobResult result =
+      supervise({shell("exit 75"), obeys, silent}, {.grace = 100ms, .settle = Duration(50)});
+  EXPECT_EQ(result.exit_code, 75);
+  EXPECT_THAT(result.cut_off, ElementsAre(2));
+}
+
+// A script that is no `exec` has processes of its own.
+TEST(Supervisor, LeavesNothingOfARankBehindThatHasFailed) {
+  const TempDir dir;
+  const std::string pid = (dir / "pid").string();
+  EXPECT_EQ(supervise({shell("sleep 600 & echo $! >" + pid + "; exit 3")}, {}).exit_code, 3);
+  const auto left = static_cast<pid_t>(std::stoi(read_file(pid, 20)));
+  const Clock::time_point until = Clock::now() + 10s;
+  const auto lives = [&] {
+    const std::optional<ProcessStat> stat = process_stat(std::to_string(left));
+    return stat && stat->state != 'Z';
+  };
+  while (lives() && Clock::now() < until) std::this_thread::sleep_for(1ms);
+  EXPECT_FALSE(lives());
+}
+
+TEST(Supervisor, ALauncherElsewhereMayEndAWait) {
+  const Orders orders;
+  const char terminate = SIGTERM;
+  EXPECT_EQ(::write(orders.ends[1], &terminate, 1), 1);
+  EXPECT_EQ(stop_signal_within(60s, orders.ends[0]), SIGTERM);
+  EXPECT_EQ(stop_signal_within(10ms, orders.ends[0]), std::nullopt);
+  ::close(orders.ends[1]);
+  EXPECT_EQ(stop_signal_within(60s, orders.ends[0]), SIGTERM) << "it is gone";
 }
 
 TEST(Supervisor, KillsWhatIsStopped) {

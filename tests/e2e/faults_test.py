@@ -21,6 +21,7 @@ import tempfile
 import time
 import unittest
 
+from faulty_runs import Said
 from safetensors_file import bytes_of, change_number
 from training_runs import PATIENCE, Run, documents, end_of, equal_checkpoints, kill, ranks_of, shoal
 
@@ -103,6 +104,19 @@ def flip_in_memory(pid, before):
                 flipped += 1
                 at = content.find(before, at + 1)
     return flipped
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def environment_of_rank(rank, ranks, port=None):
+    """As torchrun gives it, with every rank on a host of its own."""
+    variables = {"RANK": rank, "WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": 1, "LOCAL_RANK": 0, "MASTER_ADDR": "127.0.0.1",
+                 "MASTER_PORT": port or free_port()}
+    return {name: str(value) for name, value in variables.items()}
 
 
 class Faults(unittest.TestCase):
@@ -192,6 +206,22 @@ class Ranks(Faults):
         # does not tell a rank that sends to them: at worst it takes a deadline of its own.
         self.assertLess(ended - named[0], 2 * self.DEADLINE)
         self.assertRegex(lines[-1][1], rf"launch: rank \d .* ended with exit code 75 .*{missing}")
+
+    def test_a_rank_whose_peers_have_not_come_ends_at_once(self):
+        """It has nothing to save, and the scheduler may not wait for it."""
+        run = self.run_of("alone", "train.steps=9", "comm.rendezvous=100s")
+        for number in (signal.SIGTERM, signal.SIGINT):
+            process = subprocess.Popen(run.command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+                                       env=os.environ | environment_of_rank(0, 2))
+            self.addCleanup(kill, process)
+            until = time.monotonic() + PATIENCE
+            while not any(run.directory.glob("owner-*")):  # it owns the run, and then looks for the others
+                self.assertLess(time.monotonic(), until)
+                time.sleep(0.005)
+            process.send_signal(number)
+            self.assertEqual(process.wait(10), 75, process.stderr.read())
+            for owner in run.directory.glob("owner-*"):
+                owner.unlink()
 
     def test_strangers_at_the_data_ports_of_a_training_run(self):
         quiet, disturbed = (self.run_of(name, "train.steps=100", ranks=3) for name in ("quiet", "disturbed"))
@@ -378,19 +408,39 @@ class Files(Faults):
         self.assertEqual(said.count(" is saved: "), 3, said)
         self.assertEqual(said.count("cannot be synced"), 1, said)
 
+    @unittest.skipUnless(os.getuid() == 0, "mounting needs root")
+    def test_a_full_disk(self):
+        """Training goes on, and rows that could not be written are written when there is space again."""
+        words = ["train.steps=2000", "train.save_every=200"]
+        whole = self.run_of("space", *words)
+        whole.finish()
+        run = self.run_of("no_space", *words)
+        run.directory.mkdir(parents=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", run.directory], check=True)
+        self.addCleanup(subprocess.run, ["umount", "--lazy", run.directory], check=True)
+        process = self.started(run, 50)
+        said = Said(process)
+        filler = run.directory / "filler"
+        with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            while True:
+                file.write(bytes(4096))
+        said.wait_for("rows of metrics.csv are kept until they can be written")
+        filler.unlink()
+        said.wait_for("metrics.csv is written again, without 0 rows")
+        self.assertEqual(process.wait(PATIENCE), 0, said.so_far())
+        self.assertEqual(run.figures(), whole.figures())
+        self.assertTrue(*equal_checkpoints(whole.directory, run.directory))
+
     def of_two_hosts(self, run, covered):
         """Both ranks of a run; to the first, its checkpoints are not there: another directory is mounted over them."""
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+        port = free_port()
         (self.scratch / "nothing").mkdir(exist_ok=True)
         cover = ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" "$1" && shift && exec "$@"', self.scratch / "nothing", covered]
         processes = []
         for rank in range(2):
-            variables = {"RANK": rank, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2, "LOCAL_RANK": rank, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
             processes.append(subprocess.Popen([*map(str, cover if rank == 0 else []), *run.command], stdout=subprocess.DEVNULL,
                                               stderr=subprocess.PIPE, text=True, start_new_session=True,
-                                              env=os.environ | {name: str(value) for name, value in variables.items()}))
+                                              env=os.environ | environment_of_rank(rank, 2, port)))
             self.addCleanup(kill, processes[-1])
         return processes
 

@@ -3,7 +3,7 @@
 line, and a job whose ranks are killed on either host is started again and has the bits of one that was left alone. When a host is
 lost for good the job goes on with the other, on a layout that is found for it.
 
-    SHOAL_SOURCE_DIR=. SHOAL_BINARY_DIR=build/release tests/e2e/ssh_test.py [--faults 2]
+    SHOAL_SOURCE_DIR=. SHOAL_BINARY_DIR=build/release tests/e2e/ssh_test.py [--faults 2] [--long]
 """
 import argparse
 import os
@@ -169,41 +169,58 @@ def restarts(scratch, faults, chance):
     print(f"ok: {faults} ranks were killed on two hosts, named with their hosts, and the run has the bits of one that was left alone")
 
 
-def loses_a_host(scratch):
-    """All processes of the second host are gone, and it cannot be reached any more."""
+def kill_second_host():
+    for pid in subprocess.run(["ip", "netns", "pids", "shoal-2"], capture_output=True, text=True, check=True).stdout.split():
+        os.kill(int(pid), signal.SIGKILL)
+
+
+def cut_second_host_off():
+    """Its link stays up, and nothing comes or goes through it: as if it had no power."""
+    subprocess.run(["ip", "-n", "shoal-switch", "link", "set", "port2", "nomaster"], check=True)
+
+
+def connect_second_host():
+    subprocess.run(["ip", "-n", "shoal-switch", "link", "set", "port2", "master", "bridge0"], check=True)
+
+
+def loses_a_host(scratch, name, lose, *launch):
+    """The second host cannot be reached any more."""
     words = ["train.steps=40", f"data.sources=[{scratch / 'tokens'}]", *COMMON, "parallel.pp=2", "train.background_save=false", "train.keep=1000",
              f"plan.cluster={SOURCE / 'clusters/xeon_amx.yaml'}", "plan.other_ranks=search"]
-    struck = Run(scratch, "fewer", *words, ranks=2, before=FIRST,
-                 launch=("--hostfile", str(scratch / "hosts.txt"), "--min-hosts", "1", "--max-restarts", "50", "--grace", "2"))
+    struck = Run(scratch, name, *words, ranks=2, before=FIRST,
+                 launch=("--hostfile", str(scratch / "hosts.txt"), "--min-hosts", "1", *launch))
     process = struck.start()
     try:
         assert struck.reaches(11, process), process.stderr.read()
-        for pid in subprocess.run(["ip", "netns", "pids", "shoal-2"], capture_output=True, text=True, check=True).stdout.split():
-            os.kill(int(pid), signal.SIGKILL)
+        lose()
+        began = time.monotonic()
     except BaseException:
         kill(process)
         raise
     said = end_of(process)
+    took = time.monotonic() - began
     assert "launch: 10.77.0.2 cannot be reached: goes on with 1 of 2 hosts" in said, said
     layout = re.search(r"cannot be run on 2 ranks; found instead: (.*)", said)
     assert layout, said
     kept = int(re.search(r"goes on after step (\d+); 10\.77\.0\.2 cannot be reached", texts_of(struck, "restart")[-1]["text"])[1])
     assert kept >= 10, kept
-    told = Run(scratch, "told", *words, ranks=4)
+    told = Run(scratch, f"{name}_told", *words, ranks=4)
     process = told.start()
     assert told.reaches(kept + 1, process)
     kill(process)
     forget_after(told, kept)
-    Run(scratch, "told", *words, ranks=2).finish()
+    Run(scratch, f"{name}_told", *words, ranks=2).finish()
     assert told.figures() == struck.figures() and len(told.figures()) == 40, said
     same, shown = equal_checkpoints(told.directory, struck.directory)
     assert same, shown
-    print(f"ok: a host is lost for good: the run goes on after step {kept} on the other, with {layout[1]}, and the bits of one that was told to")
+    print(f"ok: a host is lost for good ({name}): the run goes on after step {kept} on the other, with {layout[1]}, and the bits of one that"
+          f" was told to; over after {took:.1f} s")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--faults", type=int, default=2)
+    parser.add_argument("--long", action="store_true", help="with the usual times: two minutes more")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()
     if os.getuid() != 0:
@@ -222,7 +239,12 @@ def main():
             leaves_nothing_behind(hosts)
             shoal("prepare", "--input", SOURCE / "CONTRIBUTING.md", "--tokenizer", "byte", "--validation", "none", "--output", scratch / "tokens")
             restarts(scratch, options.faults, random.Random(options.seed))
-            loses_a_host(scratch)
+            loses_a_host(scratch, "cut_off", cut_second_host_off, "--grace", "2")
+            connect_second_host()
+            if options.long:  # until ssh gives up
+                loses_a_host(scratch, "cut_off_long", cut_second_host_off, "--max-restarts", "50")
+                connect_second_host()
+            loses_a_host(scratch, "killed", kill_second_host, "--max-restarts", "50", "--grace", "2")
         finally:
             hosts.down()
 

@@ -3,9 +3,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <fstream>
 #include <limits>
+#include <memory>
+#include <string>
+#include <vector>
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <gmock/gmock.h>
@@ -14,6 +19,8 @@
 #include "shoal/core/error.h"
 #include "shoal/metrics/csv.h"
 #include "shoal/metrics/jsonl.h"
+#include "shoal/metrics/patient_sink.h"
+#include "shoal/metrics/row_file.h"
 #include "shoal/metrics/tensorboard.h"
 
 #include "tests/support/error_text.h"
@@ -22,6 +29,7 @@
 namespace shoal::metrics {
 namespace {
 
+using testing::ElementsAre;
 using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -226,6 +234,61 @@ TEST(OpenFiles, NamesTheDirectoryItCannotMake) {
   add(dir / "file", "x");
   EXPECT_THAT(error_text<DataError>([&] { open_files(dir / "file/below", 0); }),
               StartsWith("cannot create " + (dir / "file/below").string()));
+}
+
+// A file system that is full takes a part of a row, and then nothing.
+TEST(RowFile, WritesAWholeRowOrNothing) {
+  const TempDir dir;
+  const auto path = dir / "rows";
+  RowFile rows(path);
+  rows.append("a first row\n");
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const auto full = ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit limit{.rlim_cur = 20, .rlim_max = before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  EXPECT_THAT(error_text<DataError>([&] { rows.append("one for which there is no place\n"); }),
+              HasSubstr("rows"));
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, full);
+  EXPECT_EQ(read_file(path, 100), "a first row\n");
+  rows.append("the next\n");
+  EXPECT_EQ(read_file(path, 100), "a first row\nthe next\n");
+}
+
+TEST(PatientSink, KeepsWhatCannotBeWritten) {
+  struct Written {
+    bool full = false;
+    std::vector<std::string> rows;
+  } written;
+  class Disk : public Sink {
+   public:
+    explicit Disk(Written& written) : written_(written) {}
+    void write(const StepRecord& record) override { add(std::to_string(record.step)); }
+    void text(int64_t /*step*/, std::string_view tag, std::string_view text) override {
+      add(std::string(tag) + " " + std::string(text));
+    }
+    void flush() override { add("flushed"); }
+
+   private:
+    void add(const std::string& row) {
+      if (written_.full) throw DataError("no space left");
+      written_.rows.push_back(row);
+    }
+    Written& written_;
+  };
+  const std::unique_ptr<Sink> sink = patient("a file", std::make_unique<Disk>(written));
+  StepRecord record;
+  for (record.step = 1; record.step <= 5; ++record.step) {
+    written.full = record.step == 2 || record.step == 3;
+    sink->write(record);
+    if (record.step == 3) {
+      sink->text(3, "sample", "of text");
+      sink->flush();
+    }
+  }
+  sink->flush();
+  EXPECT_THAT(written.rows, ElementsAre("1", "2", "3", "sample of text", "4", "5", "flushed"));
 }
 
 }  // namespace
