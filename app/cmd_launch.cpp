@@ -147,8 +147,10 @@ Words launcher_of(const LaunchWords& words, int ranks) {
   return launcher;
 }
 
-Words with_command(Words launcher, const LaunchWords& words) {
-  if (words.address) launcher.insert(launcher.end(), {"--address", *words.address});
+// The same, with what it launches, for a job on so many hosts.
+Words launcher_with_command(const LaunchWords& words, int ranks, size_t hosts) {
+  Words launcher = launcher_of(words, ranks);
+  if (words.address && hosts > 1) launcher.insert(launcher.end(), {"--address", *words.address});
   launcher.emplace_back("--");
   launcher.insert(launcher.end(), words.command.begin(), words.command.end());
   return launcher;
@@ -174,7 +176,7 @@ int launch_in_slurm(LaunchWords words,
   stage(words, [&](const cluster::Staging& staging) {
     return std::vector{staging.under_slurm(environment, hosts)};
   });
-  const Words launcher = with_command(launcher_of(words, ranks), words);
+  const Words launcher = launcher_with_command(words, ranks, given.hosts.size());
   return run_line(cluster::srun_line(environment, hosts, launcher), words.dry_run);
 }
 
@@ -188,7 +190,7 @@ int launch_in_pbs(LaunchWords words, const cluster::Allocation& given) {
   stage(words, [&](const cluster::Staging& staging) {
     return std::vector{cluster::shell_text(line({"/bin/sh", "-c", staging.here()}))};
   });
-  return run_line(line(with_command(launcher_of(words, ranks), words)), words.dry_run);
+  return run_line(line(launcher_with_command(words, ranks, given.hosts.size())), words.dry_run);
 }
 
 int launch_on_hosts_of_file(LaunchWords words, const Environment& environment) {

@@ -25,9 +25,6 @@ using cluster::Words;
 
 constexpr size_t kMaxVariablesBytes = 1 << 20;
 
-// The exit code of ssh when there is no connection, or no more.
-constexpr int kSshFailed = 255;
-
 // What a job reads from its environment, wherever it is started. PATH and LD_LIBRARY_PATH are those of
 // the host that ssh leads to.
 constexpr const char* kPassedOn[] = {"SHOAL_", "OMP_",  "GOMP_", "MKL_", "TORCH_", "NCCL_",
@@ -120,9 +117,9 @@ int launch_over_ssh(const OverSsh& job, const Environment& environment) {
     const size_t lost = job.hosts.size() - left.hosts.size();
     const cluster::JobResult result = run_once(left, environment, lost, why);
     if (!result.cause.empty()) std::cerr << "launch: " << result.cause << std::endl;
-    std::vector<size_t> gone = result.cut_off;
-    if (result.exit_code == kSshFailed) gone = {result.program};
+    const std::vector<size_t>& gone = result.unreachable;
     if (!job.min_hosts || result.asked_to_stop || gone.empty() ||
+        !cluster::may_go_better(result.exit_code, result.steps) ||
         left.hosts.size() < gone.size() + static_cast<size_t>(*job.min_hosts))
       return result.exit_code;
     why = without(left, gone) + " cannot be reached";

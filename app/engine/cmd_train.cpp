@@ -278,7 +278,9 @@ int run_train(const std::vector<std::string>& arguments) {
   if (job.me.rank >= job.ranks()) report.tell_replaceable();
   const auto world = [&] {
     // The others may be long in coming, and a spare rank is called into a round late or never.
-    const EndOnSignal ends(signal);
+    const EndOnSignal ends(signal, [&owner] {
+      if (owner) owner->give_back();
+    });
     return comm::World::join(job.me, job.environment, options);
   }();
   if (!world) return 0;  // the job has ended without this process

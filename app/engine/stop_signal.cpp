@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
+#include <utility>
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -45,15 +46,19 @@ std::optional<int> StopSignal::received() {
   return received_;
 }
 
-EndOnSignal::EndOnSignal(const StopSignal& signal) : over_(::eventfd(0, EFD_CLOEXEC)) {
+EndOnSignal::EndOnSignal(const StopSignal& signal, std::function<void()> give_back)
+    : over_(::eventfd(0, EFD_CLOEXEC)) {
   SHOAL_CHECK(over_.valid(), "eventfd failed");
-  thread_ = std::thread([signals = signal.descriptor_, over = over_.get()] {
-    pollfd entries[] = {{signals, POLLIN, 0}, {over, POLLIN, 0}};
-    while (::poll(entries, 2, -1) < 0) {
-    }
-    // A signal that comes in the moment of the end is left to be polled.
-    if (entries[1].revents == 0) std::_Exit(static_cast<int>(ExitCode::kRequeue));
-  });
+  thread_ = std::thread(
+      [signals = signal.descriptor_, over = over_.get(), give_back = std::move(give_back)] {
+        pollfd entries[] = {{signals, POLLIN, 0}, {over, POLLIN, 0}};
+        while (::poll(entries, 2, -1) < 0) {
+        }
+        // A signal that comes in the moment of the end is left to be polled.
+        if (entries[1].revents != 0) return;
+        give_back();
+        std::_Exit(static_cast<int>(ExitCode::kRequeue));
+      });
 }
 
 EndOnSignal::~EndOnSignal() {

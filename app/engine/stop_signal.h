@@ -5,6 +5,7 @@
 // it to a rank and to its launcher, which passes it on.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <thread>
 
@@ -30,10 +31,10 @@ class StopSignal {
 };
 
 // While it lives, a signal ends the process with exit code 75: for a rank that waits for others and
-// has nothing to save or to give back yet.
+// has nothing to save yet. `give_back` is called before, on a thread of its own.
 class EndOnSignal {
  public:
-  explicit EndOnSignal(const StopSignal& signal);
+  EndOnSignal(const StopSignal& signal, std::function<void()> give_back);
   EndOnSignal(const EndOnSignal&) = delete;
   EndOnSignal& operator=(const EndOnSignal&) = delete;
   ~EndOnSignal();

@@ -5,18 +5,12 @@
 #include "shoal/core/error.h"
 
 namespace shoal::cluster {
-namespace {
 
-// Another try may end otherwise: a rank was killed, a peer was lost, a thread was stuck, or shoal has
-// a bug that shows now and then. Wrong bits are younger than the checkpoint that a job with steps goes
-// on from; without steps, such as a comparison of layouts, they would be wrong again.
-bool may_help(int exit_code, const StepsTold& steps) {
+bool may_go_better(int exit_code, const StepsTold& steps) {
   const auto is = [exit_code](ExitCode each) { return exit_code == static_cast<int>(each); };
   return exit_code > kSignalExitBase || is(ExitCode::kRequeue) || is(ExitCode::kStuck) ||
          is(ExitCode::kBug) || (is(ExitCode::kReplayFailed) && steps.first);
 }
-
-}  // namespace
 
 // None after the first failure, then longer each time.
 Duration Restarts::wait_after(int failures) const {
@@ -27,7 +21,7 @@ Duration Restarts::wait_after(int failures) const {
 }
 
 std::optional<Replacement> Restarts::replacement(const RankEnd& end) {
-  if (!may_help(end.exit_code, end.steps)) return std::nullopt;
+  if (!may_go_better(end.exit_code, end.steps)) return std::nullopt;
   if (count_ >= options_.most) return Replacement{};
   ++count_;
   const bool has_stepped = end.steps.first && *end.steps.last > *end.steps.first;
@@ -38,7 +32,7 @@ std::optional<Replacement> Restarts::replacement(const RankEnd& end) {
 Restarts::Verdict Restarts::after(const JobResult& result) {
   Verdict verdict{.wait = std::nullopt, .exit_code = result.exit_code, .note = ""};
   if (options_.most == 0 || result.exit_code == 0 || result.asked_to_stop ||
-      !may_help(result.exit_code, result.steps))
+      !may_go_better(result.exit_code, result.steps))
     return verdict;
   const std::optional<int64_t> first = result.steps.first;
   const bool began_later = first && (!first_before_ || *first > *first_before_);

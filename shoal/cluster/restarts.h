@@ -32,6 +32,11 @@ struct RestartOptions {
   Duration longest_wait = std::chrono::seconds(60);  // it doubles up to this
 };
 
+// Returns whether another try may end otherwise: a rank was killed, a peer was lost, a thread was stuck,
+// or shoal has a bug that shows now and then. Wrong bits are younger than the checkpoint that a job with
+// steps goes on from; without steps, such as a comparison of layouts, they would be wrong again.
+bool may_go_better(int exit_code, const StepsTold& steps);
+
 // Tells the ranks of a job how often it was started again, and why.
 inline constexpr const char* kRestartCountVariable = "SHOAL_RESTART_COUNT";
 inline constexpr const char* kRestartCauseVariable = "SHOAL_RESTART_CAUSE";

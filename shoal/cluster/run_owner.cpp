@@ -249,6 +249,10 @@ RunOwner::~RunOwner() {
   }
   changed_.notify_all();
   thread_.join();
+  give_back();
+}
+
+void RunOwner::give_back() const {
   std::error_code ignored;
   if (owns()) fs::remove(file(), ignored);
 }

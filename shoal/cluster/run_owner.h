@@ -47,6 +47,8 @@ class RunOwner {
   RunOwner& operator=(const RunOwner&) = delete;
   // Gives the directory back.
   ~RunOwner();
+  // The same, on any thread, for a process that is about to end without destroying this.
+  void give_back() const;
 
   // Returns whether another process has taken over, as of the last touch. Costs nothing.
   [[nodiscard]] bool was_lost() const { return lost_; }

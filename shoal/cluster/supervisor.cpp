@@ -20,8 +20,8 @@ namespace shoal::cluster {
 namespace {
 
 constexpr size_t kMostNamed = 8;
-// For a launcher on another host to kill its ranks and end.
-constexpr Duration kToObey = std::chrono::seconds(5);
+// The exit code of ssh when there is no connection, or no more.
+constexpr int kConnectionLost = 255;
 // For ranks that have lost a peer to notice: the last does so at its next collective.
 constexpr Duration kToNotice = std::chrono::seconds(5);
 constexpr Duration kMemoryLook = std::chrono::seconds(5);
@@ -143,13 +143,16 @@ class Job {
     const bool ordered = std::any_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) {
       return rank.running && rank.child.input.valid() && !rank.cut_off;
     });
-    if (ordered) kill_at_ = Clock::now() + kToObey;
+    if (ordered) kill_at_ = Clock::now() + options_.time_to_obey;
   }
 
   void take_orders() {
     while (const std::optional<Order> order = take_order(orders_)) {
       if (is_passed_on(order->number)) receive(order->number);
-      if (order->number == SIGKILL) kill_all();
+      if (order->number == SIGKILL) {
+        asked_to_stop_ = true;
+        kill_all();
+      }
       if (!order->last) continue;
       orders_ = -1;
       kill_at_ = Clock::now() + options_.grace;
@@ -230,13 +233,13 @@ class Job {
 
   [[nodiscard]] bool goes_on() const { return cause_ == nullptr && !asked_to_stop_ && !done_; }
 
-  // Whether nobody of this host takes part any more, and those that run wait to be called in: when all
-  // others have lost their peers, the job has failed elsewhere.
+  // Whether nobody of this host takes part any more or has ended well, and those that run wait to be
+  // called in: when all others have lost their peers, the job has failed elsewhere.
   [[nodiscard]] bool is_left_alone() const {
     return std::none_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) {
       const StepsTold steps = rank.child.steps.read();
       const bool waits = !steps.first && (steps.replaceable || rank.replaced);
-      return rank.running && !waits;
+      return rank.running ? !waits : !rank.replaced && rank.exit_code() == 0;
     });
   }
 
@@ -346,15 +349,17 @@ class Job {
     return {.exit_code = cause_->exit_code(),
             .cause = asked + cause_in_words(*cause_) + others_in_words(),
             .program = static_cast<size_t>(cause_ - ranks_.data()),
-            .cut_off = cut_off(),
+            .unreachable = unreachable(),
             .asked_to_stop = asked_to_stop_,
             .steps = steps};
   }
 
-  [[nodiscard]] std::vector<size_t> cut_off() const {
+  [[nodiscard]] std::vector<size_t> unreachable() const {
     std::vector<size_t> found;
     for (size_t i = 0; i < ranks_.size(); ++i) {
-      if (ranks_[i].cut_off) found.push_back(i);
+      const bool is_launcher = ranks_[i].child.input.valid();
+      if (ranks_[i].cut_off || (is_launcher && ranks_[i].exit_code() == kConnectionLost))
+        found.push_back(i);
     }
     return found;
   }

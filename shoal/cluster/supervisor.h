@@ -42,6 +42,8 @@ struct SuperviseOptions {
   std::optional<Duration> grace_after_failure = std::nullopt;
   // How long to wait, after a first exit with 75, for the true cause to show.
   Duration settle = std::chrono::milliseconds(500);
+  // For a launcher on another host that is told to kill its ranks: then it cannot be reached.
+  Duration time_to_obey = std::chrono::seconds(15);
   int orders = -1;  // a descriptor: signals from a launcher on another host, as bytes
   // Asked when a rank has failed that the job goes on without (StepReport::tell_replaceable); it may
   // change the program that is started in its place. Nothing: the job has failed.
@@ -52,8 +54,9 @@ struct JobResult {
   int exit_code = 0;   // exit code of the first cause; 128 + n for a signal
   std::string cause;   // one line; empty when every rank ended with 0
   size_t program = 0;  // index of the one that was the cause
-  // Launchers on other hosts that did not end when they were told to: nobody answers there.
-  std::vector<size_t> cut_off = {};
+  // Launchers on other hosts that cannot be reached, ascending: their connections were lost, or they did
+  // not end when they were told to.
+  std::vector<size_t> unreachable = {};
   bool asked_to_stop = false;  // by a signal
   StepsTold steps;             // by the rank that was the cause, or by the first one
 };

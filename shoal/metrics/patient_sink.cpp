@@ -19,6 +19,13 @@ class PatientSink : public Sink {
   PatientSink(std::string name, std::unique_ptr<Sink> sink)
       : name_(std::move(name)), sink_(std::move(sink)) {}
 
+  PatientSink(const PatientSink&) = delete;
+  PatientSink& operator=(const PatientSink&) = delete;
+  ~PatientSink() override {
+    if (!write_kept())
+      log::error("{} rows of {} could not be written", kept_.size() + lost_, name_);
+  }
+
   void write(const StepRecord& record) override { add(record); }
 
   void text(int64_t step, std::string_view tag, std::string_view text) override {
@@ -26,7 +33,8 @@ class PatientSink : public Sink {
   }
 
   void flush() override {
-    if (!write_kept()) return;
+    if (!write_kept())
+      return log::warn("{} rows of {} are not written yet", kept_.size() + lost_, name_);
     try {
       sink_->flush();
     } catch (const DataError& error) {

@@ -323,10 +323,33 @@ TEST(Supervisor, TellsWhichLauncherElsewhereDoesNotAnswer) {
   Program obeys = shell("while [ $(head -c 1 | od -An -tu1) != 9 ]; do :; done; exit 137");
   Program silent = shell(kDeaf);
   obeys.input = silent.input = "\n";
-  const JobResult result =
-      supervise({shell("exit 75"), obeys, silent}, {.grace = 100ms, .settle = Duration(50)});
+  const JobResult result = supervise({shell("exit 75"), obeys, silent},
+                                     {.grace = 100ms, .settle = Duration(50), .time_to_obey = 2s});
   EXPECT_EQ(result.exit_code, 75);
-  EXPECT_THAT(result.cut_off, ElementsAre(2));
+  EXPECT_THAT(result.unreachable, ElementsAre(2));
+}
+
+// Its connection is found to be lost after others have noticed.
+TEST(Supervisor, TellsWhichLauncherElsewhereIsLostThoughAnotherFailedFirst) {
+  Program lost = shell("sleep 1; exit 255");
+  lost.input = "\n";
+  const JobResult result =
+      supervise({shell("exit 75"), lost}, {.grace = 60s, .settle = Duration(50)});
+  EXPECT_EQ(result.exit_code, 75);
+  EXPECT_THAT(result.unreachable, ElementsAre(1));
+}
+
+// The others did without a rank that lost its peers, and are done before it is judged.
+TEST(Supervisor, AJobThatIsDoneHasNotFailed) {
+  SuperviseOptions options;
+  options.replace = [](const RankEnd& /*end*/, Program& /*program*/) {
+    return std::optional(Replacement{});
+  };
+  EXPECT_EQ(supervise({shell("sleep 0.5"),
+                       shell(std::string(kTellsReplaceable) + kTellsStep + "exit 75")},
+                      options)
+                .exit_code,
+            0);
 }
 
 // A script that is no `exec` has processes of its own.

@@ -88,13 +88,32 @@ TEST_F(RollCallTest, ASignatureThatIsNoNumberIsNoSignature) {
   for (Rank* rank : {&rank0_, &rank1_, &rank2_}) rank->roll_call->sign();
   auto other = cluster::StoreClient::connect({{server_.endpoint()}, secret_}, 5s);
   for (const std::string text : {"", "eight", "8 ", "-1", "99999999999999999999999"}) {
-    const std::string key = "late/all/0/0/1";
+    const std::string key = "late/rank/all/0/0/1";
     ASSERT_TRUE(other.check({key}));
     other.set(key, text);
+    other.remove("late/asked/all/0/0");  // by the one before
+    other.remove("late/answer/all/0/0");
     EXPECT_EQ(make_rank(0).roll_call->missing(everybody(0), {.op = Op::kAllReduce, .sequence = 7}),
               "rank 1 did not arrive")
         << text;
   }
+}
+
+// Every rank's question would name all ranks: what the first has found is told by all.
+TEST_F(RollCallTest, OneAsksForAll) {
+  *rank0_.all = *rank1_.all = *rank2_.all = 8;
+  rank1_.roll_call->sign();
+  EXPECT_EQ(missing(rank0_, 7), "rank 2 did not arrive");
+  rank2_.roll_call->sign();
+  EXPECT_EQ(missing(rank1_, 7), "rank 2 did not arrive") << "it is asked again";
+}
+
+TEST_F(RollCallTest, AsksItselfWhenTheFirstIsGone) {
+  *rank0_.all = *rank1_.all = 8;
+  auto other = cluster::StoreClient::connect({{server_.endpoint()}, secret_}, 5s);
+  other.add("late/asked/all/0/0", 1);
+  rank1_.roll_call->sign();
+  EXPECT_EQ(missing(rank0_, 7), "rank 2 did not arrive");
 }
 
 // A call that was slow and ended leaves nothing behind: its rank may be lost later.

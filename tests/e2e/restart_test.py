@@ -2,7 +2,7 @@
 """Runs whose ranks are killed or stopped at random are started again by `shoal launch --max-restarts`, and have the figures and the
 last checkpoint of runs that were left alone, to the bit. Prints how soon a fault was noticed, and how soon there were steps again.
 
-    SHOAL_SOURCE_DIR=. SHOAL_BINARY_DIR=build/release tests/e2e/restart_test.py [--faults 50]
+    SHOAL_SOURCE_DIR=. SHOAL_BINARY_DIR=build/release tests/e2e/restart_test.py [--faults 50] [--kind stop]
 """
 import argparse
 import os
@@ -48,7 +48,8 @@ def gives_up(scratch, words):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--faults", type=int, default=50, help="in all; every third one stops a rank, the others kill one")
+    parser.add_argument("--faults", type=int, default=50, help="in all")
+    parser.add_argument("--kind", choices=["kill", "stop"], help="of all faults; without it every third one stops a rank, the others kill one")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()
     print(f"seed {options.seed}")
@@ -71,7 +72,7 @@ def main():
             said = Said(process)
             try:
                 for fault in range(1, share + 1):
-                    faults.strike(struck, process, said, fault, "stop" if done % 3 == 2 else "kill")
+                    faults.strike(struck, process, said, fault, options.kind or ("stop" if done % 3 == 2 else "kill"))
                     done += 1
                 process.wait(timeout=PATIENCE)
             finally:
