@@ -18,10 +18,12 @@ constexpr Duration kForEver = std::chrono::hours(24);  // then it is asked again
 // Between two looks at those whose report is missing.
 constexpr Duration kGlance = std::chrono::milliseconds(50);
 
+// How often somebody has begun to wait.
+constexpr const char* kArrived = "rounds/arrived";
+
 std::string gone_key(int seat, const std::string& arrival) {
   return format("rounds/gone/{}/{}", seat, arrival);
 }
-constexpr const char* kArrived = "rounds/arrived";  // how often somebody has begun to wait
 std::string waiting_key(int seat) { return format("rounds/waiting/{}", seat); }
 std::string report_key(int round, int seat) { return format("rounds/{}/report/{}", round, seat); }
 std::string given_up_key(int round, int seat) {

@@ -24,7 +24,9 @@ constexpr size_t kMostNamed = 8;
 constexpr int kConnectionLost = 255;
 // For ranks that have lost a peer to notice: the last does so at its next collective.
 constexpr Duration kToNotice = std::chrono::seconds(5);
+// Between two looks at the kernel's count of kills for want of memory.
 constexpr Duration kMemoryLook = std::chrono::seconds(5);
+
 std::string signal_name(int number) {
   const char* name = ::sigabbrev_np(number);
   return name == nullptr ? format("signal {}", number) : format("SIG{}", name);
@@ -215,8 +217,7 @@ class Job {
         rank.judged_at.reset();
         rank.again_at.reset();
       }
-      const bool known = has_lost_a_peer(rank) && is_left_alone();
-      if (rank.judged_at && (known || now >= *rank.judged_at)) judge(rank);
+      if (rank.judged_at) judge(rank, now);
       if (!rank.again_at || now < *rank.again_at) continue;
       rank.again_at.reset();
       bury(std::exchange(rank.child, {}), /*kills=*/true);
@@ -243,13 +244,14 @@ class Job {
     });
   }
 
-  void judge(Rank& rank) {
+  void judge(Rank& rank, Clock::time_point now) {
+    const bool alone = has_lost_a_peer(rank) && is_left_alone();
+    if (!alone && now < *rank.judged_at) return;
     rank.judged_at.reset();
     const RankEnd end{.exit_code = rank.exit_code(),
                       .cause = cause_in_words(rank),
                       .steps = rank.child.steps.read(),
                       .was_replacement = rank.replaced};
-    const bool alone = has_lost_a_peer(rank) && is_left_alone();
     const std::optional<Replacement> replacement =
         alone ? std::nullopt : options_.replace(end, rank.program);
     if (alone || (!replacement && !rank.replaced)) {

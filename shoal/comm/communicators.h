@@ -41,8 +41,8 @@ struct CommunicatorsOptions {
   int rank = 0;                                       // in this round
   int world_size = 1;
   c10::Device device = c10::Device(c10::kCPU);
-  std::shared_ptr<cluster::StoreClient> store =
-      nullptr;               // names of this round; nullptr without one
+  // With the names of this round; nullptr for a job that has none.
+  std::shared_ptr<cluster::StoreClient> store = nullptr;
   std::string address = {};  // this rank listens on
   Duration deadline{};
   int control_block = Control::kBlock;

@@ -127,30 +127,30 @@ TEST(Supervisor, StartsTheOnlyRankOfAHostAgain) {
   EXPECT_TRUE(std::filesystem::exists(there)) << "it was ended before it was called in";
 }
 
-TEST(Supervisor, AHostWhoseRanksHaveAllLostTheirPeersHasFailed) {
+// Nobody is to be replaced: every rank that is counts.
+SuperviseOptions counts_replacements(int& count) {
   SuperviseOptions options{.settle = Duration(50)};
-  int asked = 0;
-  options.replace = [&](const RankEnd& /*end*/, Program& /*program*/) {
-    ++asked;
+  options.replace = [&count](const RankEnd& /*end*/, Program& /*program*/) {
+    ++count;
     return std::optional(Replacement{.wait = Duration(0)});
   };
+  return options;
+}
+
+TEST(Supervisor, AHostWhoseRanksHaveAllLostTheirPeersHasFailed) {
+  int asked = 0;
   const Program lost = shell(std::string(kTellsReplaceable) + "exit 75");
-  EXPECT_EQ(supervise({lost, lost}, options).exit_code, 75);
+  EXPECT_EQ(supervise({lost, lost}, counts_replacements(asked)).exit_code, 75);
   EXPECT_EQ(asked, 0);
 }
 
 // One notices later than the other, and a spare rank waits to be called in.
 TEST(Supervisor, AHostWhoseRanksLoseTheirPeersOneByOneHasFailed) {
-  SuperviseOptions options{.settle = Duration(50)};
   int asked = 0;
-  options.replace = [&](const RankEnd& /*end*/, Program& /*program*/) {
-    ++asked;
-    return std::optional(Replacement{.wait = Duration(0)});
-  };
   const std::string tells = std::string(kTellsReplaceable) + kTellsStep;
   const JobResult result = supervise({shell(tells + "exit 75"), shell(tells + "sleep 1; exit 75"),
                                       shell(std::string(kTellsReplaceable) + "sleep 60")},
-                                     options);
+                                     counts_replacements(asked));
   EXPECT_EQ(result.exit_code, 75);
   EXPECT_EQ(asked, 0);
 }

@@ -52,6 +52,7 @@ def main():
         scratch = pathlib.Path(directory)
         shoal("prepare", "--input", SOURCE / "examples/train_shakespeare/shakespeare.txt", "--tokenizer", "byte", "--validation", "none", "--output", scratch / "tokens")
         words = [*WORDS, f"data.sources=[{scratch / 'tokens'}]"]
+
         def run(name, core, *launch):
             return Run(scratch, name, *words, f"train.steps={options.steps}", ranks=RANKS, before=("taskset", "-c", options.cores[core]), launch=launch)
 
