@@ -7,6 +7,7 @@
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
 #include "shoal/core/json_fields.h"
+#include "shoal/core/log.h"
 #include "shoal/core/quantities.h"
 #include "shoal/metrics/follow.h"
 #include "shoal/picture/run_report.h"
@@ -37,6 +38,16 @@ void read_expectation(const fs::path& file, picture::RunFacts& facts) {
   });
 }
 
+// The page shows what can be read: a file beside the metrics may be damaged, or of a newer version.
+template <class Read>
+void unless_damaged(const Read& read) {
+  try {
+    read();
+  } catch (const DataError& error) {
+    log::warn("left out of the page: {}", error.what());
+  }
+}
+
 }  // namespace
 
 int run_report_command(const std::vector<std::string>& arguments) {
@@ -57,9 +68,11 @@ int run_report_command(const std::vector<std::string>& arguments) {
   metrics::Follower::New all = metrics::Follower(directory).read();
   facts.records = std::move(all.records);
   facts.texts = std::move(all.texts);
-  read_expectation(directory / "plan.json", facts);
-  if (const auto trace = metrics::latest_trace(directory))
-    facts.trace = metrics::read_trace(*trace);
+  unless_damaged([&] { read_expectation(directory / "plan.json", facts); });
+  unless_damaged([&] {
+    if (const auto trace = metrics::latest_trace(directory))
+      facts.trace = metrics::read_trace(*trace);
+  });
   const std::string page = picture::run_report(facts);
   write_file_atomically(output, page);
   std::cout << format("{} steps and {} texts of {} are in {} ({})\n", facts.records.size(),

@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* kExitCodes =
     "exit codes: 0 done, 1 not equal, 2 usage or config, 3 data, 16/17 numerics, 70 bug, 71 stuck, "
-    "75 please requeue, 76 no progress, 128+n signal";
+    "74 storage, 75 please requeue, 76 no progress, 128+n signal";
 
 void print_usage(std::span<const Command> commands) {
   std::cout << "shoal " << kVersion

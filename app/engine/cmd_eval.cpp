@@ -60,6 +60,11 @@ Report eval_data(const OpenedModel& model, const EvalWords& words) {
                           .split = split_named(words.split),
                           .sequence_length = static_cast<uint32_t>(length),
                           .order = data::OrderKind::kSequential});
+  if (model.trained_on && *model.trained_on != stream->layout().tokenizer)
+    throw UsageError(
+        format("{} was trained on tokens of another tokenizer than that of {}: the same ids mean "
+               "other texts",
+               model.path.string(), *words.data));
   generate::DataEvaluation evaluation(
       *model.model, stream,
       {.batch = static_cast<uint64_t>(words.batch), .separate_documents = !words.join_documents});

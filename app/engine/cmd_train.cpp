@@ -12,6 +12,7 @@
 #include "shoal/cluster/step_page.h"
 #include "shoal/cluster/watcher.h"
 #include "shoal/comm/world.h"
+#include "shoal/config/agreement.h"
 #include "shoal/config/cluster_config.h"
 #include "shoal/config/print.h"
 #include "shoal/core/error.h"
@@ -124,7 +125,9 @@ metrics::Sinks sinks_of(const Run& run, const train::Trainer& trainer) {
     keep_tokenizer(config.data.sources.front(), run.directory);
   }
   metrics::Sinks sinks =
-      metrics::open_files(run.directory, steps == 0 && tag.empty() ? 0 : steps + 1);
+      steps == 0 && tag.empty()
+          ? metrics::open_files(run.directory, 0)
+          : metrics::open_files(run.directory, trainer.first_record(), /*texts_from=*/steps + 1);
   sinks.add(
       metrics::patient("plan.json", std::make_unique<PlanFile>(run.directory / "plan.json", config,
                                                                run.world.size(), run.cluster)));
@@ -188,8 +191,8 @@ int exit_code_of(train::End end, const Run& run, int64_t steps_done) {
   if (end == train::End::kDone) return 0;
   // Another rank's may have been first.
   const int stopped_by = run.signal.received().value_or(SIGTERM);
-  log::info("stopped by signal {} after step {}, which is saved in {}", stopped_by, steps_done,
-            run.directory.string());
+  log::info("stopped by signal {} after step {}, which is {} in {}", stopped_by, steps_done,
+            end == train::End::kStopped ? "saved" : "not saved", run.directory.string());
   return stopped_by == SIGINT ? 128 + SIGINT : static_cast<int>(ExitCode::kRequeue);
 }
 
@@ -274,6 +277,7 @@ int run_train(const std::vector<std::string>& arguments) {
   options.board = &board;
   options.rounds = job.config.comm.lost_rank == config::LostRank::kGoOn;
   options.spares = job.config.comm.spare_ranks;
+  options.told = config::shared_by_ranks(job.config);
   cluster::StepReport report;
   if (job.me.rank >= job.ranks()) report.tell_replaceable();
   const auto world = [&] {

@@ -80,6 +80,8 @@ OpenedModel open_checkpoint(const FoundCheckpoint& found,
                             const parallel::Ranks& ranks) {
   const state::Checkpoint checkpoint(found.path);
   OpenedModel opened{.path = found.path, .model = make_model(model_in(checkpoint), config, ranks)};
+  const auto tokenizer = checkpoint.values().find("tokenizer");
+  if (tokenizer != checkpoint.values().end()) opened.trained_on = tokenizer->second;
   checkpoint::load_weights(checkpoint, *opened.model);
   if (!tokenizer_files(found.run).empty()) opened.tokenizer = found.run;
   return opened;

@@ -26,6 +26,8 @@ struct OpenedModel {
   std::unique_ptr<parallel::ParallelModel> model = nullptr;       // in fp32
   std::optional<std::filesystem::path> tokenizer = std::nullopt;  // the one beside the model
   std::vector<data::TokenId> end_ids = {};                        // tokens that end a text
+  // Identity of the tokenizer whose tokens it was trained on, if the model is a run's.
+  std::optional<std::string> trained_on = std::nullopt;
 };
 
 // Opens a model: each rank reads whole tensors, one at a time, and keeps its part. Throws

@@ -11,19 +11,9 @@
 #include <unistd.h>
 
 #include "shoal/core/error.h"
+#include "shoal/core/stop_signals.h"
 
 namespace shoal::app {
-namespace {
-
-sigset_t stop_signals() {
-  sigset_t signals;
-  ::sigemptyset(&signals);
-  ::sigaddset(&signals, SIGTERM);
-  ::sigaddset(&signals, SIGINT);
-  return signals;
-}
-
-}  // namespace
 
 StopSignal::StopSignal() {
   const sigset_t signals = stop_signals();

@@ -1,4 +1,4 @@
-// stop_signal.h -- SIGTERM and SIGINT, polled between steps.
+// stop_signal.h -- the signals that ask a run to stop (stop_signals.h), polled between steps.
 //
 // Construct it before any other thread, so that all threads block these signals. After the first
 // one has been seen, the next SIGINT ends the process, as usual. Another SIGTERM does not: Slurm sends

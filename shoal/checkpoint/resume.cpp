@@ -79,18 +79,26 @@ std::vector<fs::path> candidates(comm::World& world, const fs::path& root) {
   return paths;
 }
 
-Described described(const fs::path& path, const state::CheckpointManifest& manifest) {
-  return {path, manifest.step, manifest.values};
+// Returns the manifest on all ranks; rank 0 reads it, because a large job's has megabytes.
+state::CheckpointManifest manifest_of(comm::World& world, const fs::path& path) {
+  std::string mine;
+  together(world, "opening a checkpoint", [&] {
+    if (world.rank() == 0) mine = state::to_json(state::read_manifest(path));
+  });
+  const std::string text = comm::text_of_first(world, mine, "the manifest of a checkpoint");
+  return state::manifest_from_json(text, path.string());
 }
 
 // Opens a checkpoint with the index of all files; this rank reads the headers of its share.
-state::Checkpoint open_together(comm::World& world, const fs::path& path) {
+state::Checkpoint open_together(comm::World& world,
+                                const fs::path& path,
+                                const state::CheckpointManifest& manifest) {
   const state::FileShare share{.first = static_cast<size_t>(world.rank()),
                                .step = static_cast<size_t>(world.size())};
   std::optional<state::Checkpoint> checkpoint;
   std::string mine;
   together(world, "opening a checkpoint", [&] {
-    checkpoint.emplace(path, share);
+    checkpoint.emplace(path, manifest, share);
     mine = checkpoint->read_index(share).packed();
   });
   const std::vector<std::string> texts = comm::all_texts(world, mine, "where pieces lie");
@@ -102,44 +110,46 @@ state::Checkpoint open_together(comm::World& world, const fs::path& path) {
   return std::move(*checkpoint);
 }
 
-Described load_shared(const fs::path& path,
-                      const TrainingState& state,
-                      const std::function<void(const Described&)>& accept) {
-  const state::Checkpoint checkpoint = open_together(state.world, path);
-  Described found = described(path, checkpoint.manifest());
-  accept(found);
+void load_shared(const fs::path& path,
+                 const state::CheckpointManifest& manifest,
+                 const TrainingState& state) {
+  const state::Checkpoint checkpoint = open_together(state.world, path, manifest);
   together(state.world, "loading a checkpoint", [&] { load(checkpoint, state); });
-  return found;
 }
 
-Described load_unshared(const fs::path& path,
-                        const TrainingState& state,
-                        const std::function<void(const Described&)>& accept) {
-  comm::World& world = state.world;
+void load_unshared(const fs::path& path,
+                   const state::CheckpointManifest& manifest,
+                   const TrainingState& state) {
   std::optional<state::Checkpoint> checkpoint;
-  together(world, "opening a checkpoint", [&] {
-    if (world.rank() == 0) checkpoint.emplace(path);
+  together(state.world, "opening a checkpoint", [&] {
+    if (state.world.rank() == 0) checkpoint.emplace(path, manifest);
   });
-  const std::string text = comm::text_of_first(
-      world, checkpoint ? state::to_json(checkpoint->manifest()) : "", "a manifest");
-  const state::CheckpointManifest manifest = state::manifest_from_json(text, path.string());
-  Described found = described(path, manifest);
-  accept(found);
   const at::NoGradGuard no_grad;
-  load_from_first_rank(world, checkpoint ? &*checkpoint : nullptr, manifest, held_by(state));
-  return found;
+  load_from_first_rank(state.world, checkpoint ? &*checkpoint : nullptr, manifest, held_by(state));
+}
+
+// Returns whether every host sees the checkpoint; one rank of each looks.
+bool all_see(comm::World& world, const fs::path& path) {
+  std::error_code ignored;
+  const bool seen =
+      world.membership().local_rank != 0 || fs::exists(path / state::kCheckpointManifest, ignored);
+  return !world.control().any(!seen, "who sees a checkpoint");
 }
 
 Described load_one(const fs::path& path,
                    const TrainingState& state,
                    const std::function<void(const Described&)>& accept) {
-  std::error_code ignored;
-  const bool seen = fs::exists(path / state::kCheckpointManifest, ignored);
-  if (!state.world.control().any(!seen, "who sees a checkpoint"))
-    return load_shared(path, state, accept);
-  if (state.world.rank() == 0)
-    log::info("{} is not seen by all ranks: rank 0 reads it for them", path.string());
-  return load_unshared(path, state, accept);
+  const state::CheckpointManifest manifest = manifest_of(state.world, path);
+  Described found{path, manifest.step, manifest.values};
+  accept(found);
+  if (all_see(state.world, path)) {
+    load_shared(path, manifest, state);
+  } else {
+    if (state.world.rank() == 0)
+      log::info("{} is not seen by all ranks: rank 0 reads it for them", path.string());
+    load_unshared(path, manifest, state);
+  }
+  return found;
 }
 
 Described load_newest(const fs::path& root,

@@ -3,10 +3,10 @@
 //   const Described from = resume_newest(root, state, [](const Described& found) { refuse_other_data(found); });
 //   from.step, from.values
 //
-// Each rank reads the elements it holds, whatever layout has saved them; every file's header is
-// read by one rank, and otherwise only ranks that need its tensors open the file. When only rank 0
-// sees the directory, it reads everything and sends it to the others. A damaged checkpoint is
-// skipped with a warning, for the one before.
+// Each rank reads the elements it holds, whatever layout has saved them; rank 0 reads the manifest,
+// every file's header is read by one rank, and otherwise only ranks that need its tensors open the
+// file. When a host does not see the directory, rank 0 reads everything and sends it to the others.
+// A damaged checkpoint is skipped with a warning, for the one before.
 #pragma once
 
 #include <cstdint>

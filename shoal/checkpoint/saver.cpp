@@ -34,7 +34,7 @@ struct Saver::Save {
   std::string id;
   state::PartReport report;
   std::vector<std::string> reports;  // of all ranks, on rank 0
-  std::optional<std::string> error;  // error of the phase, once it is done
+  std::optional<DataError> error;    // error of the phase, once it is done
   std::thread thread;
   std::atomic<bool> running = false;
 
@@ -43,8 +43,10 @@ struct Saver::Save {
   void note_errors(const Work& work) {
     try {
       work();
+    } catch (const DataError& e) {
+      error = e;
     } catch (const std::exception& e) {
-      error = e.what();
+      error.emplace(e.what());
     }
   }
 

@@ -2,27 +2,29 @@
 #pragma once
 
 #include <exception>
-#include <string>
+#include <optional>
 
-#include "shoal/comm/texts.h"
+#include "shoal/comm/world.h"
 #include "shoal/core/error.h"
 
 namespace shoal::checkpoint {
+
+// Throws, on all ranks, the error of the first one that has any; with its exit code. Collective.
+void throw_first(comm::World& world, const char* what, const std::optional<DataError>& mine);
 
 // Runs `work` on each rank. When it throws on any rank, all ranks throw DataError, so that none
 // goes on to a different collective. `work` makes no collective calls. Collective.
 template <class Work>
 void together(comm::World& world, const char* what, Work&& work) {
-  std::string error;
+  std::optional<DataError> error;
   try {
     work();
+  } catch (const DataError& e) {
+    error = e;
   } catch (const std::exception& e) {
-    error = *e.what() == '\0' ? "unknown error" : e.what();
+    error.emplace(e.what());
   }
-  if (!world.control().any(!error.empty(), what)) return;
-  for (const std::string& text : comm::all_texts(world, error, what)) {
-    if (!text.empty()) throw DataError(text);
-  }
+  throw_first(world, what, error);
 }
 
 }  // namespace shoal::checkpoint

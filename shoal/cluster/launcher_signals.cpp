@@ -1,6 +1,5 @@
 #include "shoal/cluster/launcher_signals.h"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -9,29 +8,12 @@
 #include <unistd.h>
 
 #include "shoal/core/error.h"
+#include "shoal/core/stop_signals.h"
 
 namespace shoal::cluster {
-namespace {
-
-constexpr std::array<int, 5> kPassedOn = {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
-
-sigset_t passed_on_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int number : kPassedOn) sigaddset(&set, number);
-  return set;
-}
-
-}  // namespace
-
-bool is_passed_on(int number) {
-  return std::find(kPassedOn.begin(), kPassedOn.end(), number) != kPassedOn.end();
-}
-
-bool asks_to_stop(int number) { return number == SIGINT || number == SIGTERM || number == SIGHUP; }
 
 SignalInbox::SignalInbox() {
-  const sigset_t set = passed_on_signals();
+  const sigset_t set = stop_signals();
   ::pthread_sigmask(SIG_BLOCK, &set, &before_);
   ::signal(SIGCHLD, SIG_DFL);  // whoever inherits SIG_IGN cannot learn how its children ended
   fd_ = UniqueFd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -57,7 +39,7 @@ std::optional<Order> take_order(int orders) {
 }
 
 void hold_signals() {
-  const sigset_t set = passed_on_signals();
+  const sigset_t set = stop_signals();
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
@@ -65,9 +47,7 @@ std::optional<int> stop_signal_within(Duration patience, int orders) {
   const SignalInbox inbox;
   const Clock::time_point deadline = Clock::now() + patience;
   for (;;) {
-    while (const std::optional<int> number = inbox.take()) {
-      if (asks_to_stop(*number)) return number;
-    }
+    if (const std::optional<int> number = inbox.take()) return number;
     while (const std::optional<Order> order = take_order(orders)) {
       if (asks_to_stop(order->number) || order->number == SIGKILL) return order->number;
     }

@@ -1,5 +1,5 @@
-// launcher_signals.h -- what asks a launcher for something: signals, and orders from a launcher on
-// another host, which are signals as bytes with their numbers.
+// launcher_signals.h -- what asks a launcher to stop: signals (stop_signals.h), which its ranks get to hear
+// too, and orders from a launcher on another host, which are signals as bytes with their numbers.
 #pragma once
 
 #include <csignal>
@@ -10,11 +10,7 @@
 
 namespace shoal::cluster {
 
-// SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2: what ranks get to hear.
-bool is_passed_on(int number);
-bool asks_to_stop(int number);
-
-// While it lives, signals that are passed on arrive through a descriptor instead of interrupting this
+// While it lives, these signals arrive through a descriptor instead of interrupting this
 // thread.
 class SignalInbox {
  public:
@@ -39,7 +35,7 @@ struct Order {
 // Returns what has been sent through a descriptor, or nothing; -1 is a launcher that nobody sends orders.
 std::optional<Order> take_order(int orders);
 
-// From now on signals that are passed on end nothing: those that come between two calls of supervise()
+// From now on these signals end nothing: those that come between two calls of supervise()
 // wait for the next, or for stop_signal_within(). For a process that does nothing else any more.
 void hold_signals();
 

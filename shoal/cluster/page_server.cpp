@@ -65,7 +65,7 @@ class PageServer::Loop {
       const auto now = Clock::now();
       std::erase_if(connections_,
                     [now](const Client& each) { return !each.fd.valid() || each.deadline <= now; });
-      if (ready[1].revents != 0) accept_all();
+      if (ready[1].revents != 0) accept_some();
     }
   }
 
@@ -101,8 +101,9 @@ class PageServer::Loop {
     return entries;
   }
 
-  void accept_all() {
-    while (true) {
+  // Not for ever: others may connect faster than this.
+  void accept_some() {
+    for (size_t i = 0; i < options_.max_connections; ++i) {
       UniqueFd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
       if (!fd.valid()) {
         if (errno == EINTR || errno == ECONNABORTED) continue;

@@ -9,7 +9,8 @@ namespace shoal::cluster {
 bool may_go_better(int exit_code, const StepsTold& steps) {
   const auto is = [exit_code](ExitCode each) { return exit_code == static_cast<int>(each); };
   return exit_code > kSignalExitBase || is(ExitCode::kRequeue) || is(ExitCode::kStuck) ||
-         is(ExitCode::kBug) || (is(ExitCode::kReplayFailed) && steps.first);
+         is(ExitCode::kStorage) || is(ExitCode::kBug) ||
+         (is(ExitCode::kReplayFailed) && steps.first);
 }
 
 // None after the first failure, then longer each time.
@@ -36,13 +37,14 @@ Restarts::Verdict Restarts::after(const JobResult& result) {
     return verdict;
   const std::optional<int64_t> first = result.steps.first;
   const bool began_later = first && (!first_before_ || *first > *first_before_);
-  // Ranks that have not met say nothing of whether the job would make progress.
-  const bool not_met = !first && result.exit_code == static_cast<int>(ExitCode::kRequeue);
-  not_met_ = not_met ? not_met_ + 1 : 0;
-  if (!not_met) without_progress_ = began_later ? 1 : without_progress_ + 1;
+  // Ranks that have not met, and a disk that is full, say nothing of whether the job would make progress.
+  const bool not_begun = !first && (result.exit_code == static_cast<int>(ExitCode::kRequeue) ||
+                                    result.exit_code == static_cast<int>(ExitCode::kStorage));
+  not_begun_ = not_begun ? not_begun_ + 1 : 0;
+  if (!not_begun) without_progress_ = began_later ? 1 : without_progress_ + 1;
   if (began_later) first_before_ = first;
   // Whether a program that tells no steps makes progress is not known.
-  if (first_before_ && !not_met && without_progress_ >= options_.cycles_without_progress) {
+  if (first_before_ && !not_begun && without_progress_ >= options_.cycles_without_progress) {
     verdict.exit_code = static_cast<int>(ExitCode::kNoProgress);
     verdict.note = format(
         "given up: it began at step {} {} times and always failed before the next checkpoint",
@@ -54,7 +56,7 @@ Restarts::Verdict Restarts::after(const JobResult& result) {
     return verdict;
   }
   ++count_;
-  const Duration wait = wait_after((not_met ? not_met_ : without_progress_) - 1);
+  const Duration wait = wait_after((not_begun ? not_begun_ : without_progress_) - 1);
   verdict.wait = wait;
   verdict.note = format("restart {} of {}{}", count_, options_.most,
                         wait.count() > 0 ? " in " + format_duration(wait) : "");

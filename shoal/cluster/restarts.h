@@ -12,8 +12,8 @@
 // that are wrong on a rank are, from the last checkpoint. A job that was asked to stop is not started
 // either. A job that made progress since its last start is started at once; one that begins at the same
 // step again waits longer each time, and is given up after three such cycles, because it will always
-// fail there. Ranks that lost each other before a step, because a network is down, also wait longer each
-// time, and are not given up for that.
+// fail there. Ranks that lost each other before a step, because a network is down, or found a disk full,
+// also wait longer each time, and are not given up for that.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ struct RestartOptions {
 };
 
 // Returns whether another try may end otherwise: a rank was killed, a peer was lost, a thread was stuck,
-// or shoal has a bug that shows now and then. Wrong bits are younger than the checkpoint that a job with
+// a disk was full, or shoal has a bug that shows now and then. Wrong bits are younger than the checkpoint that a job with
 // steps goes on from; without steps, such as a comparison of layouts, they would be wrong again.
 bool may_go_better(int exit_code, const StepsTold& steps);
 
@@ -65,7 +65,7 @@ class Restarts {
   RestartOptions options_;
   int count_ = 0;
   int without_progress_ = 0;  // cycles in a row
-  int not_met_ = 0;           // cycles in a row in which ranks lost each other before a step
+  int not_begun_ = 0;         // cycles in a row that ended before a step for a reason that may pass
   int not_called_ = 0;        // ranks in a row that failed before they finished a step
   std::optional<int64_t> first_before_;  // finished steps at the start of the cycle before
 };

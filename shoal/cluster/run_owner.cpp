@@ -123,8 +123,6 @@ bool process_goes(const Facts& owner, Duration time_to_die) {
 
 // What is known of its process; nothing when only its file can tell.
 std::optional<bool> is_gone(const Facts& owner, const Facts& me, Duration time_to_die) {
-  if (same(owner, me, "host") && !value_of(owner, "boot").empty() && !same(owner, me, "boot"))
-    return true;  // the host has been started again
   if (same(owner, me, "boot") && same(owner, me, "process numbers"))
     return process_goes(owner, time_to_die);
   if (same(owner, me, "slurm job") &&
@@ -153,11 +151,13 @@ uint64_t highest_in(const fs::path& directory) {
   return highest;
 }
 
-// Opened anew each time: that is when a network file system asks its server.
+// Opened anew each time: that is when a network file system asks its server. Nothing when there is no
+// such file; one that cannot be opened may belong to another user's job.
 std::optional<timespec> touched_at(const fs::path& path) {
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid() && errno == ENOENT) return std::nullopt;
   struct stat status {};
-  if (!fd.valid() || ::fstat(fd.get(), &status) != 0) return std::nullopt;
+  if (!fd.valid() || ::fstat(fd.get(), &status) != 0) throw_file_error("read", path);
   return status.st_mtim;
 }
 
@@ -276,8 +276,11 @@ void RunOwner::beat(Duration every) {
   while (!changed_.wait_for(lock, every, [this] { return ending_; })) {
     const UniqueFd fd(::open(file().c_str(), O_WRONLY | O_CLOEXEC));
     if (fd.valid()) ::futimens(fd.get(), nullptr);
-    // A file system that does not answer now may the next time.
-    if (const std::optional<bool> owned = look()) lost_ = !*owned;
+    // A file system that does not answer now may the next time. Whoever reads a directory that others
+    // write to may miss an entry once.
+    std::optional<bool> owned = look();
+    if (owned && !*owned) owned = look();
+    if (owned) lost_ = !*owned;
   }
 }
 

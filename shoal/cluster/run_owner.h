@@ -10,8 +10,9 @@
 // another one's, and the highest number counts. The owner touches its file every few seconds.
 //
 // An owner counts as gone when its process on the same host has ended; when the scheduler has
-// restarted its job; or when its file is not touched for a while, by this process's own clock.
-// Otherwise the directory is taken over only if `take_over` asks for it.
+// restarted its job; or when its file is not touched for a while, by this process's own clock: also
+// after a host was started again, because hosts may share a name. Otherwise the directory is taken
+// over only if `take_over` asks for it.
 #pragma once
 
 #include <atomic>
@@ -38,7 +39,8 @@ struct RunOwnerOptions {
 
 class RunOwner {
  public:
-  // Takes an existing directory. Throws UsageError when another job owns it.
+  // Takes an existing directory. Throws UsageError when another job owns it, and DataError when the
+  // owner's file cannot be read.
   RunOwner(std::filesystem::path directory,
            const Membership& me,
            const Environment& environment,

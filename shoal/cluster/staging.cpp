@@ -92,13 +92,16 @@ std::string Staging::under_slurm(const Environment& environment, int hosts) cons
   const auto on_each = [&](const std::string& script) {
     return shell_text(srun_line(environment, hosts, {"/bin/sh", "-c", script}));
   };
-  const std::string archive =
-      shell_text({format("{}.{}.tar", directory.string(), environment.get_or("SLURM_JOB_ID", ""))});
+  const std::string name = shell_text({directory.string()});
+  const std::string ours = is_ours(name);
+  // Nobody can guess the archive's name, which mktemp has made, and put a file of his own there. Nodes that
+  // share the disk have one archive: whoever comes late finds the copy, and no archive.
   return format(
       "{0} 2>/dev/null && exit 0; set -e; file=$(mktemp); trap 'rm -f \"$file\"' EXIT; "
-      "{1} >\"$file\"; sbcast --force \"$file\" {2}; {3}",
-      on_each(look(*this)), pack(*this), archive,
-      on_each(format("({0}) <{1}; code=$?; rm -f {1}; exit $code", unpack(*this), archive)));
+      "{1} >\"$file\"; archive={2}.\"${{file##*.}}\".tar; sbcast --force \"$file\" \"$archive\"; "
+      "{3} sh \"$archive\"",
+      on_each(look(*this)), pack(*this), name,
+      on_each(format("{{ {0}; }} || ({1}) <\"$1\"; rm -f \"$1\"; {0}", ours, unpack(*this))));
 }
 
 std::string Staging::over_ssh(const Environment& environment, const std::string& host) const {

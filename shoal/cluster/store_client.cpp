@@ -163,6 +163,10 @@ bool StoreClient::remove(const std::string& key) {
   return ask({.op = StoreOp::kRemove, .keys = {key}}).number != 0;
 }
 
+int64_t StoreClient::remove_under(const std::string& prefix) {
+  return ask({.op = StoreOp::kRemoveUnder, .keys = {prefix}}).number;
+}
+
 void StoreClient::leave_will(const std::string& key, const std::string& value) {
   ask({.op = StoreOp::kWill, .keys = {key}, .values = {value}});
 }

@@ -70,6 +70,8 @@ class StoreClient {
                           const std::string& desired);
   bool check(const std::vector<std::string>& keys);
   bool remove(const std::string& key);
+  // Removes all keys that begin so; returns how many there were.
+  int64_t remove_under(const std::string& prefix);
   int64_t num_keys();
   // The store writes this when the connection ends, unless the key exists by then: how others learn
   // at once that this process is gone. It takes the place of the connection's will before.

@@ -22,6 +22,7 @@ bool has_right_shape(const StoreRequest& request) {
       return values == 0;
     case StoreOp::kAdd:
     case StoreOp::kRemove:
+    case StoreOp::kRemoveUnder:
       return keys == 1 && values == 0;
     case StoreOp::kCompareSet:
       return keys == 1 && values == 2;
@@ -114,6 +115,7 @@ bool StoreAnswer::fits(const StoreRequest& request) const {
     case StoreOp::kRemove:
       return texts.empty() && (number == 0 || number == 1);
     case StoreOp::kCount:
+    case StoreOp::kRemoveUnder:
       return texts.empty() && number >= 0;
   }
   return false;

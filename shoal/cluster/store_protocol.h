@@ -45,6 +45,7 @@ enum class StoreOp : uint8_t {
   kRemove = 8,      // one key           -> 1 if it existed, else 0
   kCount = 9,       //                   -> number of keys
   kWill = 10,       // one key, one value: written when this connection ends, unless the key exists
+  kRemoveUnder = 11,  // the beginning of keys -> how many there were
 };
 
 struct StoreRequest {

@@ -125,6 +125,14 @@ std::optional<StoreAnswer> StoreTable::apply(const StoreRequest& request) {
       values_.erase(found);
       return StoreAnswer{StoreStatus::kDone, {}, 1};
     }
+    case StoreOp::kRemoveUnder: {
+      const size_t removed = std::erase_if(values_, [&](const auto& each) {
+        if (!each.first.starts_with(request.keys[0])) return false;
+        total_bytes_ -= each.first.size() + each.second.size();
+        return true;
+      });
+      return StoreAnswer{StoreStatus::kDone, {}, static_cast<int64_t>(removed)};
+    }
     case StoreOp::kCount:
       return StoreAnswer{StoreStatus::kDone, {}, static_cast<int64_t>(values_.size())};
     case StoreOp::kWill:

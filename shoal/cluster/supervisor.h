@@ -9,9 +9,8 @@
 // because a peer is gone (exit code 75) is not the first cause while any other rank has a reason of
 // its own. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are forwarded to every rank; a second
 // SIGINT kills. A rank that the job goes on without is not a failure: its program may be started
-// again while the others run. A program whose standard input is ours (Program::input) is a launcher on another
-// host: it gets a signal as a byte with its number, and takes the end of its input for a SIGTERM from
-// a launcher that is gone.
+// again while the others run. A launcher on another host (rank_process.h) takes the end of its input for
+// a SIGTERM from a launcher that is gone.
 #pragma once
 
 #include <functional>
@@ -42,7 +41,8 @@ struct SuperviseOptions {
   std::optional<Duration> grace_after_failure = std::nullopt;
   // How long to wait, after a first exit with 75, for the true cause to show.
   Duration settle = std::chrono::milliseconds(500);
-  // For a launcher on another host that is told to kill its ranks: then it cannot be reached.
+  // For a launcher on another host that is told to kill its ranks: then it cannot be reached. For a process
+  // that was killed: then the kernel does not let it go, and it is left behind.
   Duration time_to_obey = std::chrono::seconds(15);
   int orders = -1;  // a descriptor: signals from a launcher on another host, as bytes
   // Asked when a rank has failed that the job goes on without (StepReport::tell_replaceable); it may

@@ -15,6 +15,7 @@
 #include "shoal/comm/nccl/nccl.h"
 #include "shoal/comm/rank_device.h"
 #include "shoal/comm/record/record.h"
+#include "shoal/config/agreement.h"
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
 
@@ -24,6 +25,9 @@ namespace {
 using config::Backend;
 
 constexpr Duration kGoodbye = std::chrono::seconds(10);
+constexpr const char* kTold = "told";  // what rank 0 was told
+
+std::string keys_of_round(int number) { return format("round/{}/", number); }
 
 // A peer that has ended, or left the round, has closed its connections. Calls that do not notice, because
 // a message is half received, are ended here; those that can end by themselves have had the time.
@@ -74,12 +78,14 @@ class World::Parts {
                                                               .seats = me.world_size,
                                                               .arrival = meeting->arrival(),
                                                               .deadline = options.deadline});
+      if (me.rank == 0) meeting->store()->set(kTold, options.told);
       const int taking_part = me.world_size - options.spares;
       if (meeting->arrival() == 1 && me.rank < taking_part) {
         enter(rounds->first(taking_part));
         return true;
       }
       try {
+        require_agreement();
         const std::optional<cluster::Round> called = rounds->called();
         if (called) enter(*called);
         return called.has_value();
@@ -90,6 +96,17 @@ class World::Parts {
         meeting.reset();
       }
     }
+  }
+
+  // The config may have been edited since the job began.
+  void require_agreement() const {
+    const std::string difference =
+        config::difference(options.told, meeting->store()->get(kTold, options.rendezvous));
+    if (!difference.empty())
+      throw UsageError(
+          format("rank {} is started with {} as the job it would return to: it is left out until "
+                 "the job is started anew",
+                 me.rank, difference));
   }
 
   void enter(const cluster::Round& next) {
@@ -122,12 +139,19 @@ class World::Parts {
 
   void connect_all() {
     const bool left_alone = me.world_size == 1 && round.number > 0;  // until others are called in
-    CommunicatorsOptions of_round = communicators_under(left_alone ? Backend::kLocal : chosen,
-                                                        format("round/{}/", round.number));
+    CommunicatorsOptions of_round =
+        communicators_under(left_alone ? Backend::kLocal : chosen, keys_of_round(round.number));
     store = of_round.store;
     communicators = std::make_unique<Communicators>(std::move(of_round));
     communicators->control().barrier("every rank is connected");
     communicators->close_doors();
+  }
+
+  // Ranks leave thousands of keys in each round, and a job of months has many. Whoever was left out of the
+  // round before may still ask for something of it.
+  void forget_old_rounds() const {
+    if (me.rank == 0 && round.number >= 2)
+      meeting->store()->remove_under(keys_of_round(round.number - 2));
   }
 
   [[nodiscard]] std::function<void(const Error&)> on_lost() const {
@@ -186,7 +210,7 @@ class World::Parts {
       log::info("takes the state after step {} from rank {}, which had finished it", next.step,
                 rank_of(transfer->from));
     auto between = std::make_unique<Communicators>(
-        communicators_under(Backend::kGloo, format("round/{}/transfers/", next.number)));
+        communicators_under(Backend::kGloo, keys_of_round(next.number) + "transfers/"));
     std::optional<cluster::Watcher> watches;
     if (options.board != nullptr)
       watches.emplace(cluster::WatcherOptions{.rank = me.rank,
@@ -351,6 +375,7 @@ bool World::next_round(std::optional<int64_t> steps_done,
   if (!next) return false;
   parts_->enter(*next);
   parts_->connect_all();
+  parts_->forget_old_rounds();
   return true;
 }
 

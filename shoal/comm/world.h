@@ -52,6 +52,9 @@ struct WorldOptions {
   // Whether the job may go on with other ranks: next_round(). Only Gloo's groups can be left.
   bool rounds = false;
   int spares = 0;  // the last so many ranks take no part until they are called into a round
+  // With rounds: what this rank was told (config/agreement.h). A process that is started while the job
+  // runs ends with UsageError when rank 0 was told something else.
+  std::string told = "";
 };
 
 // Returns the options of a config; the rest stays at its default.

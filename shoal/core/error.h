@@ -27,6 +27,7 @@ enum class ExitCode : int {
   kReplayFailed = 17,  // what must be equal is not: some hardware computes or holds wrong bits
   kBug = 70,           // shoal is wrong
   kStuck = 71,         // a thread of this rank made no progress until the deadline
+  kStorage = 74,       // a file system has no space or fails: that may pass
   kRequeue = 75,       // a peer or the network is gone: start the job again
   kNoProgress = 76,  // it was started again and again, and always failed before the next checkpoint
 };
@@ -50,7 +51,9 @@ class UsageError : public Error {
 
 class DataError : public Error {
  public:
-  explicit DataError(const std::string& message) : Error(ExitCode::kData, message) {}
+  // kStorage is the other code: nothing is wrong with the file itself.
+  explicit DataError(const std::string& message, ExitCode code = ExitCode::kData)
+      : Error(code, message) {}
 };
 
 class PeerLost : public Error {

@@ -30,6 +30,24 @@ void write_all(int fd, std::string_view content, const fs::path& path) {
   }
 }
 
+// Whether the same call may succeed later, or on another host.
+bool may_pass(int error_number) {
+  switch (error_number) {
+    case ENOSPC:
+    case EDQUOT:
+    case EIO:
+    case EROFS:  // what a kernel makes of a file system with errors
+    case ESTALE:
+    case ETIMEDOUT:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+      return true;
+    default:
+      return false;
+  }
+}
+
 fs::path directory_of(const fs::path& path) {
   const fs::path parent = path.parent_path();
   return parent.empty() ? fs::path(".") : parent;
@@ -77,7 +95,8 @@ class TemporaryFile {
 
 void throw_file_error(const char* verb, const fs::path& path) {
   const int error_number = errno;
-  throw DataError(format("cannot {} {}: {}", verb, path.string(), describe_errno(error_number)));
+  throw DataError(format("cannot {} {}: {}", verb, path.string(), describe_errno(error_number)),
+                  may_pass(error_number) ? ExitCode::kStorage : ExitCode::kData);
 }
 
 UniqueFd& UniqueFd::operator=(UniqueFd&& other) noexcept {

@@ -110,13 +110,15 @@ std::optional<TextRecord> text_of(std::string_view line) {
   }
 }
 
-Jsonl::Jsonl(const std::filesystem::path& directory, int64_t continue_from_step)
+Jsonl::Jsonl(const std::filesystem::path& directory,
+             int64_t continue_from_step,
+             std::optional<int64_t> texts_from)
     : records_(directory / "metrics.jsonl"), texts_(directory / "texts.jsonl") {
   records_.cut(continue_from_step, step_of_object);
-  texts_.cut(continue_from_step, step_of_object);
+  texts_.cut(texts_from.value_or(continue_from_step), step_of_object);
 }
 
-void Jsonl::write(const StepRecord& record) {
+std::string line_of(const StepRecord& record) {
   std::string line = "{";
   for (const Field& field : fields()) {
     const std::optional<Number> number = field.of(record);
@@ -124,8 +126,10 @@ void Jsonl::write(const StepRecord& record) {
     if (line.size() > 1) line += ',';
     line += format(finite(*number) ? R"("{}":{})" : R"("{}":"{}")", field.name, exact(*number));
   }
-  records_.append(line + "}\n");
+  return line + "}";
 }
+
+void Jsonl::write(const StepRecord& record) { records_.append(line_of(record) + "\n"); }
 
 void Jsonl::text(int64_t step, std::string_view tag, std::string_view text) {
   texts_.append(format("{}{},\"tag\":{},\"text\":{}}}\n", kBegin, step, quoted(tag), quoted(text)));

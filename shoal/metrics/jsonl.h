@@ -21,7 +21,9 @@ namespace shoal::metrics {
 
 class Jsonl final : public Sink {
  public:
-  explicit Jsonl(const std::filesystem::path& directory, int64_t continue_from_step = 0);
+  explicit Jsonl(const std::filesystem::path& directory,
+                 int64_t continue_from_step = 0,
+                 std::optional<int64_t> texts_from = std::nullopt);
 
   void write(const StepRecord& record) override;
   void text(int64_t step, std::string_view tag, std::string_view text) override;
@@ -37,6 +39,9 @@ struct TextRecord {
   std::string tag;
   std::string text;
 };
+
+// Returns a record as a line without its end.
+std::string line_of(const StepRecord& record);
 
 // These read back a line without its end; nothing if it is not one that Jsonl writes. A key that is
 // not known is ignored: a newer version wrote it.

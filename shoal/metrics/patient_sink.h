@@ -1,6 +1,6 @@
 // patient_sink.h -- a sink whose file may not be writable for a while, because the disk is full or a
-// file system does not answer. A run of weeks does not end for that: what could not be written is
-// kept in memory and written, in its order, when it can be.
+// file system fails. A run of weeks does not end for that: what could not be written is kept in memory
+// and written, in its order, when it can be. A write that hangs holds up the step, as the watcher tells.
 #pragma once
 
 #include <memory>

@@ -22,7 +22,9 @@ void Sinks::flush() {
   for (const auto& sink : sinks_) sink->flush();
 }
 
-Sinks open_files(const std::filesystem::path& directory, int64_t continue_from_step) {
+Sinks open_files(const std::filesystem::path& directory,
+                 int64_t continue_from_step,
+                 std::optional<int64_t> texts_from) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
   if (error) {
@@ -31,7 +33,8 @@ Sinks open_files(const std::filesystem::path& directory, int64_t continue_from_s
   Sinks sinks;
   sinks.add(
       patient("metrics.csv", std::make_unique<Csv>(directory / "metrics.csv", continue_from_step)));
-  sinks.add(patient("metrics.jsonl", std::make_unique<Jsonl>(directory, continue_from_step)));
+  sinks.add(
+      patient("metrics.jsonl", std::make_unique<Jsonl>(directory, continue_from_step, texts_from)));
   sinks.add(patient("the events of TensorBoard",
                     std::make_unique<TensorBoard>(directory, continue_from_step)));
   return sinks;

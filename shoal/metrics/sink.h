@@ -54,6 +54,9 @@ class Sinks {
 
 // Opens the CSV, JSONL and TensorBoard sinks in a directory, which is created if it does not exist.
 // They are patient (patient_sink.h): a full disk does not end a run.
-Sinks open_files(const std::filesystem::path& directory, int64_t continue_from_step);
+// Texts from `texts_from` on are removed; without it, those from the same step on as the rest.
+Sinks open_files(const std::filesystem::path& directory,
+                 int64_t continue_from_step,
+                 std::optional<int64_t> texts_from = std::nullopt);
 
 }  // namespace shoal::metrics

@@ -79,17 +79,19 @@ TensorBoard::TensorBoard(const fs::path& directory, int64_t continue_from_step)
 
 void TensorBoard::write(const StepRecord& record) {
   std::vector<Scalar> scalars;
+  std::set<std::string_view> described = described_;
   for (const Field& field : fields().subspan(1)) {  // the step is every chart's axis
     const std::optional<Number> number = field.of(record);
     if (!number) continue;
     const auto value = std::visit([](auto exact) { return static_cast<float>(exact); }, *number);
     std::string description;
-    if (described_.insert(field.name).second) {
+    if (described.insert(field.name).second) {
       description = format(field.unit.empty() ? "{}" : "{} ({})", field.help, field.unit);
     }
     scalars.push_back({field.tag(), value, std::move(description)});
   }
   events_.append(framed(scalars_event(wall_time(), record.step, scalars)));
+  described_ = std::move(described);
 }
 
 void TensorBoard::text(int64_t step, std::string_view tag, std::string_view text) {

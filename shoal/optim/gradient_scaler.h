@@ -1,6 +1,6 @@
 // gradient_scaler.h -- dynamic loss scaling for fp16: keeps small gradients from underflow by a
-// factor that grows while steps are taken, and halves when one is skipped. The factor is a tensor,
-// decided on the device.
+// factor that grows while gradients are finite, and halves, down to 1, when they are not. A step that
+// is skipped for another reason leaves it alone. The factor is a tensor, decided on the device.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,8 +16,8 @@ class GradientScaler {
     return good_steps_;
   }  // steps since the scale changed
 
-  // Called after each step; `skipped` is 1 when it was skipped.
-  void update(const at::Tensor& skipped);
+  // Called after each step; `overflown` is a boolean: its gradients were not finite.
+  void update(const at::Tensor& overflown);
 
  private:
   at::Tensor scale_;

@@ -12,6 +12,8 @@ namespace {
 
 constexpr double kCurveHeight = 200;
 constexpr size_t kMaxCurveColumns = 400;
+constexpr double kFlat = 1e-9;  // of the larger magnitude
+constexpr int kMostLabels = 50;
 constexpr double kSpike = 1.5;  // times the range of nine tenths of the values
 
 // Where steps and values lie in the plot.
@@ -56,8 +58,10 @@ void draw_labels(Markup& markup, const ValueAxis& values) {
   markup.open("svg", {{"xmlns", "http://www.w3.org/2000/svg"},
                       {"class", "axis upright"},
                       {"height", number(kCurveHeight)}});
-  for (double tick = std::ceil(values.low / values.step) * values.step;
-       tick <= values.high * (1 + 1e-9); tick += values.step) {
+  const double first = std::ceil(values.low / values.step);
+  const double last = std::floor(values.high / values.step + 1e-9);
+  for (int i = 0; i < kMostLabels && first + i <= last; ++i) {
+    const double tick = (first + i) * values.step;
     const double y = kCurveHeight * (1 - (tick - values.low) / (values.high - values.low));
     markup.leaf("text",
                 {{"x", "100%"},
@@ -106,7 +110,9 @@ ValueAxis axis_of(const std::vector<CurveColumn>& columns,
   const double most_of = values[(values.size() - 1) * 9 / 10];
   const double cut = lowest + (1 + kSpike) * (most_of - lowest);
   double high = values.size() >= 20 ? std::min(values.back(), cut) : values.back();
-  if (high <= lowest) high = lowest + std::max(1e-12, std::abs(lowest) * 0.1);
+  // What differs in its last bits is flat: no label could tell the difference.
+  if (high - lowest <= kFlat * std::max(std::abs(high), std::abs(lowest)))
+    high = lowest + std::max(1e-12, std::abs(lowest) * 0.1);
   const double margin = 0.05 * (high - lowest);  // so that dots are whole
   const double low = from_zero ? lowest : lowest - margin;
   high += margin;

@@ -1,6 +1,7 @@
 #include "shoal/picture/run_report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include "shoal/config/print.h"
@@ -39,16 +40,15 @@ std::vector<const metrics::TextRecord*> texts_of(const RunFacts& facts, const ch
   return found;
 }
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
+// Rows may hold anything that a file can.
+double finite_or_zero(double value) { return std::isfinite(value) ? value : 0; }
 
 double median_step_seconds(const RunFacts& facts) {
   std::vector<double> seconds;
-  for (const StepRecord& record : facts.records) seconds.push_back(record.dt);
-  return median(std::move(seconds));
+  for (const StepRecord& record : facts.records) seconds.push_back(finite_or_zero(record.dt));
+  const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2);
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  return *middle;
 }
 
 // Restarts, and changes of the ranks without one.
@@ -79,7 +79,10 @@ void draw_head(Markup& markup, const RunFacts& facts) {
   markup.open("div", {{"class", "tiles"}});
   tile(markup, format("{} of {}", last.step, total), "steps", last.step >= total ? "fine" : "");
   tile(markup, shown(last.loss, Show::kLoss), "loss of the last step");
-  const auto validated = points_of(facts, [](const StepRecord& record) { return record.val_loss; });
+  const auto validated = points_of(facts, [](const StepRecord& record) -> std::optional<double> {
+    if (!record.val_loss || !std::isfinite(*record.val_loss)) return std::nullopt;
+    return record.val_loss;
+  });
   if (!validated.empty()) {
     const auto best = std::min_element(
         validated.begin(), validated.end(),
@@ -89,7 +92,7 @@ void draw_head(Markup& markup, const RunFacts& facts) {
   }
   tile(markup, shown(static_cast<double>(last.tokens), Show::kRate), "tokens");
   double seconds = 0;
-  for (const StepRecord& record : facts.records) seconds += record.dt;
+  for (const StepRecord& record : facts.records) seconds += finite_or_zero(record.dt);
   tile(markup, shown(seconds, Show::kTime), "in steps");
   if (const size_t restarts = texts_of(facts, "restart").size(); restarts > 0)
     tile(markup, std::to_string(restarts), "restarts");
@@ -154,9 +157,9 @@ void draw_time(Markup& markup, const RunFacts& facts) {
   double backward = 0;
   double all = 0;
   for (const StepRecord& record : facts.records) {
-    forward += record.dtf.value_or(0);
-    backward += record.dtb.value_or(0);
-    all += record.dt;
+    forward += finite_or_zero(record.dtf.value_or(0));
+    backward += finite_or_zero(record.dtb.value_or(0));
+    all += finite_or_zero(record.dt);
   }
   if (forward + backward == 0 || all == 0) return;
   const double rest = std::max(0.0, all - forward - backward);

@@ -96,14 +96,6 @@ std::string header_of(const InputFile& input, const DataFile& file) {
   return header;
 }
 
-CheckpointManifest read_manifest(const fs::path& path) {
-  const fs::path name = path / kCheckpointManifest;
-  std::error_code ignored;
-  if (fs::is_symlink(name, ignored))
-    throw DataError(format("{} is a symbolic link, which is not followed", name.string()));
-  return manifest_from_json(read_file(name, kMaxManifestBytes), name.string());
-}
-
 size_t step_of(const FileShare& share, size_t files) {
   return std::max(share.step, (files - 1) / share.most + 1);
 }
@@ -146,6 +138,14 @@ PieceIndex read_whole_index(const Checkpoint& checkpoint) {
 
 }  // namespace
 
+CheckpointManifest read_manifest(const fs::path& path) {
+  const fs::path name = path / kCheckpointManifest;
+  std::error_code ignored;
+  if (fs::is_symlink(name, ignored))
+    throw DataError(format("{} is a symbolic link, which is not followed", name.string()));
+  return manifest_from_json(read_file(name, kMaxManifestBytes), name.string());
+}
+
 struct Checkpoint::Parts {
   fs::path path;
   CheckpointManifest manifest;
@@ -158,9 +158,12 @@ Checkpoint::~Checkpoint() = default;
 Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
 
 Checkpoint::Checkpoint(fs::path path, const FileShare& looked_at)
+    : Checkpoint(path, read_manifest(path), looked_at) {}
+
+Checkpoint::Checkpoint(fs::path path, CheckpointManifest manifest, const FileShare& looked_at)
     : parts_(std::make_unique<Parts>()) {
   parts_->path = std::move(path);
-  parts_->manifest = read_manifest(parts_->path);
+  parts_->manifest = std::move(manifest);
   for (size_t i = looked_at.first; i < files().size(); i += step_of(looked_at, files().size()))
     (void)InputFile(parts_->path / files()[i].name, files()[i].bytes);
 }

@@ -9,9 +9,9 @@
 // the checksum of every byte that it returns. A DataError names the file, the tensor and the place.
 // The object is immutable but for use_index(): threads may share it.
 //
-// When many ranks load one checkpoint, each opens it for a share of its files, reads the index of
-// these, and distributes it: then every file's header is read by one rank, and otherwise only ranks
-// that need its tensors open the file.
+// When many ranks load one checkpoint, one reads the manifest and sends it to the others. Each opens
+// the checkpoint for a share of its files, reads the index of these, and distributes it: then every
+// file's header is read by one rank, and otherwise only ranks that need its tensors open the file.
 #pragma once
 
 #include <cstddef>
@@ -41,9 +41,16 @@ constexpr FileShare kSomeFiles = {.most = 64};
 // The name under which a checkpoint holds a weight of the model.
 inline std::string name_in_checkpoint(const std::string& weight) { return "weights." + weight; }
 
+// Returns the manifest of the checkpoint in that directory.
+CheckpointManifest read_manifest(const std::filesystem::path& path);
+
 class Checkpoint {
  public:
   explicit Checkpoint(std::filesystem::path path, const FileShare& looked_at = {});
+  // With a manifest that was read before.
+  Checkpoint(std::filesystem::path path,
+             CheckpointManifest manifest,
+             const FileShare& looked_at = {});
   ~Checkpoint();
   Checkpoint(Checkpoint&&) noexcept;
 

@@ -1,17 +1,15 @@
 #include "shoal/train/evaluation.h"
 
-#include <algorithm>
-
 #include "shoal/feed/feed.h"
 #include "shoal/feed/micro_batches.h"
 #include "shoal/plan/layout.h"
 
 namespace shoal::train {
 
-double evaluate(parallel::ParallelModel& model,
-                const parallel::Ranks& ranks,
-                const std::shared_ptr<const data::SampleStream>& stream,
-                const EvaluationOptions& options) {
+std::optional<double> evaluate(parallel::ParallelModel& model,
+                               const parallel::Ranks& ranks,
+                               const std::shared_ptr<const data::SampleStream>& stream,
+                               const EvaluationOptions& options) {
   const int data_ranks = ranks.size(parallel::kDataAxes);
   feed::Feed feed(stream,
                   {.global_batch = static_cast<uint64_t>(options.batch),
@@ -29,7 +27,8 @@ double evaluate(parallel::ParallelModel& model,
     sum += found.loss * static_cast<double>(found.targets);
     targets += found.targets;
   }
-  return sum / static_cast<double>(std::max<int64_t>(targets, 1));
+  if (targets == 0) return std::nullopt;
+  return sum / static_cast<double>(targets);
 }
 
 }  // namespace shoal::train

@@ -19,10 +19,10 @@ struct EvaluationOptions {
 };
 
 // Returns the mean loss over the targets of the first batches * batch samples of `stream`: the same
-// ones each time and on every layout. Collective.
-double evaluate(parallel::ParallelModel& model,
-                const parallel::Ranks& ranks,
-                const std::shared_ptr<const data::SampleStream>& stream,
-                const EvaluationOptions& options);
+// ones each time and on every layout. Nothing when no target among them counts. Collective.
+std::optional<double> evaluate(parallel::ParallelModel& model,
+                               const parallel::Ranks& ranks,
+                               const std::shared_ptr<const data::SampleStream>& stream,
+                               const EvaluationOptions& options);
 
 }  // namespace shoal::train

@@ -8,6 +8,7 @@
 
 #include "shoal/checkpoint/resume.h"
 #include "shoal/checkpoint/together.h"
+#include "shoal/config/agreement.h"
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
 #include "shoal/core/quantities.h"
@@ -59,18 +60,29 @@ RunCheckpoints::RunCheckpoints(comm::World& world,
 
 bool RunCheckpoints::exist() const { return checkpoint::has_checkpoint(world_, root_); }
 
-Progress RunCheckpoints::resume(const checkpoint::TrainingState& state,
-                                const std::string& identity) const {
-  return progress_of(
+Resumed RunCheckpoints::resume(const checkpoint::TrainingState& state,
+                               const state::Values& description) const {
+  const checkpoint::Described from =
       checkpoint::resume_newest(root_, state, [&](const checkpoint::Described& found) {
         (void)progress_of(found);  // throws when a number is missing
         const auto trained_on = found.values.find("data");
-        if (trained_on == found.values.end() || trained_on->second != identity)
+        if (trained_on == found.values.end() || trained_on->second != description.at("data"))
           throw UsageError(
               format("{} was trained on other data, or in another order: go on with the same "
                      "data, or start a run with another name",
                      found.path.string()));
-      }));
+        const auto trained = found.values.find("trained");
+        const std::string difference =
+            trained == found.values.end()
+                ? ""
+                : config::difference(trained->second, description.at("trained"));
+        if (!difference.empty())
+          throw UsageError(
+              format("{} was trained with {}, as this run would: go on with the config of that "
+                     "run, or start a run with another name",
+                     found.path.string(), difference));
+      });
+  return {.progress = progress_of(from), .values = from.values};
 }
 
 std::optional<double> RunCheckpoints::best_on_disk() {

@@ -2,7 +2,7 @@
 // is the best by validation loss.
 //
 //   RunCheckpoints checkpoints(world, directory / "checkpoints", config.train, owns_run);
-//   if (checkpoints.exist()) progress = checkpoints.resume(state, identity_of_data);
+//   if (checkpoints.exist()) progress = checkpoints.resume(state, description).progress;
 //   ...
 //   checkpoints.save(progress, state, description, {.val_loss = loss});
 //
@@ -28,6 +28,12 @@ struct SaveOptions {
   bool wait = false;                              // for the commit; an error ends the run
 };
 
+// What a checkpoint says of its run.
+struct Resumed {
+  Progress progress;
+  state::Values values;
+};
+
 class RunCheckpoints {
  public:
   using OnSaved = std::function<void(const checkpoint::SavedCheckpoint&)>;
@@ -45,7 +51,7 @@ class RunCheckpoints {
   [[nodiscard]] bool exist() const;
   // Loads the newest checkpoint. Throws UsageError when it was trained on data of another
   // `identity`. Collective.
-  Progress resume(const checkpoint::TrainingState& state, const std::string& identity) const;
+  Resumed resume(const checkpoint::TrainingState& state, const state::Values& description) const;
 
   // Removes what unfinished saves left, and allocates memory for background saves. Collective.
   void prepare(const checkpoint::TrainingState& state);

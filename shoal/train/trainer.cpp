@@ -8,6 +8,7 @@
 #include <ATen/ATen.h>
 
 #include "shoal/checkpoint/hugging_face.h"
+#include "shoal/config/agreement.h"
 #include "shoal/config/print.h"
 #include "shoal/core/activity.h"
 #include "shoal/core/error.h"
@@ -15,11 +16,13 @@
 #include "shoal/core/quantities.h"
 #include "shoal/feed/micro_batches.h"
 #include "shoal/hugging_face/config_json.h"
+#include "shoal/metrics/jsonl.h"
 #include "shoal/model/precision.h"
 #include "shoal/optim/learning_rate.h"
 #include "shoal/parallel/listener_pair.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/sharding.h"
+#include "shoal/train/agreement.h"
 #include "shoal/train/arithmetic.h"
 #include "shoal/train/device_peaks.h"
 #include "shoal/train/evaluation.h"
@@ -52,6 +55,13 @@ config::ModelConfig foreign_model(const std::filesystem::path& directory) {
                directory.string(), file.string()));
   return hugging_face::read_config(directory).config;
 }
+
+// The value of a checkpoint that has the record of its step, when that is still to be evaluated.
+constexpr const char* kUnevaluated = "unevaluated";
+
+constexpr const char* kNoTargets =
+    "no target of the validation samples counts, so there is no validation loss: raise "
+    "train.eval_batches, or prepare data with a longer part to learn";
 
 std::string joined(const std::vector<std::string>& lines) {
   std::string text;
@@ -88,6 +98,7 @@ Trainer::Trainer(config::RunConfig config,
         "model.vocab_size is {}, but the data has ids up to {}: leave it out, or write {} or more",
         *config_.model.vocab_size, vocabulary - 1, vocabulary));
 
+  require_agreement(world_, config_, stream_->identity());
   const bool next_round = world_.round().number > 0;
   const bool resuming =
       !next_round && (from == config::kFromResume || hooks_.restarted) && checkpoints_.exist();
@@ -99,13 +110,20 @@ Trainer::Trainer(config::RunConfig config,
   if (config_.train.precision == config::Precision::kFp16)
     scaler_ = std::make_unique<optim::GradientScaler>(at::TensorOptions().device(ranks_.device()));
   replicas_ = std::make_unique<const parallel::ReplicaCheck>(*model_, ranks_);
-  if (resuming) progress_ = checkpoints_.resume(training_state(), stream_->identity());
+  if (resuming) take_up(checkpoints_.resume(training_state(), description()));
   if (next_round) take_over(carried);
   meter_ = std::make_unique<StepMeter>(
       config_, world_.size(), peak_of_device(world_, config_.train.precision, materials.dtype),
       ranks_.device().is_cpu(), next_round ? Clock::now() : hooks_.process_began);
   tracer_ =
       std::make_unique<StepTracer>(world_, model_->plan(), directory, config_.train.trace_steps);
+}
+
+void Trainer::take_up(const Resumed& from) {
+  progress_ = from.progress;
+  const auto unevaluated = from.values.find(kUnevaluated);
+  if (unevaluated == from.values.end()) return;
+  if (const auto record = metrics::record_of(unevaluated->second)) last_record_ = *record;
 }
 
 void Trainer::take_over(const Carried* carried) {
@@ -142,10 +160,13 @@ checkpoint::TrainingState Trainer::training_state() {
 }
 
 state::Values Trainer::description() const {
-  return {{"data", stream_->identity()},
-          {"tokenizer", stream_->layout().tokenizer},
-          {"layout", ranks_.mesh().describe()},
-          {"config", config::to_yaml(config_)}};
+  state::Values values = {{"data", stream_->identity()},
+                          {"tokenizer", stream_->layout().tokenizer},
+                          {"layout", ranks_.mesh().describe()},
+                          {"trained", config::kept_by_run(config_)},
+                          {"config", config::to_yaml(config_)}};
+  if (owes_evaluation()) values[kUnevaluated] = metrics::line_of(last_record_);
+  return values;
 }
 
 void Trainer::take_step() {
@@ -173,7 +194,7 @@ void Trainer::take_step() {
   if (witness) replay(micro_batches, options, *witness);
   const optim::Update update = model_->update(timeline);
   if (!witness && is_suspicious(update)) replay(micro_batches, options, StepWitness(*model_));
-  if (scaler_) scaler_->update(update.skipped);
+  if (scaler_) scaler_->update(/*overflown=*/update.gradient_norm.isfinite().logical_not());
   figures.step = ++progress_.step;
   figures.tokens = progress_.tokens += config_.train.batch * config_.model.context;
   progress_.next_sample = feed_->next_sample();
@@ -246,6 +267,11 @@ double Trainer::evaluate_once() {
   if (!validation_)
     throw UsageError(
         "the data has no validation split as long as a sequence: prepare it with --validation");
+  if (const std::optional<double> loss = validation_loss()) return *loss;
+  throw DataError(kNoTargets);
+}
+
+std::optional<double> Trainer::validation_loss() {
   return evaluate(*model_, ranks_, validation_,
                   {.batches = config_.train.eval_batches,
                    .batch = config_.train.batch,
@@ -256,13 +282,32 @@ double Trainer::evaluate_once() {
 
 void Trainer::evaluate_into(metrics::StepRecord& record, metrics::Sinks& sinks) {
   meter_->measure_peak();
-  if (validation_) {
-    record.val_loss = evaluate_once();
-    record.perplexity = std::exp(*record.val_loss);
-  }
+  if (validation_) record.val_loss = validation_loss();
+  if (record.val_loss) record.perplexity = std::exp(*record.val_loss);
+  last_record_ = record;
+  if (validation_ && !record.val_loss && writes()) log::warn(kNoTargets);
   if (!hooks_.sample) return;
   const std::string text = hooks_.sample(*model_);
   if (writes()) sinks.text(progress_.step, "sample", text);
+}
+
+bool Trainer::owes_evaluation() const {
+  const bool last = progress_.step == config_.train.steps;
+  return validation_ && config_.train.eval_every > 0 && (due(config_.train.eval_every) || last) &&
+         last_record_.step == progress_.step && progress_.step > 0 && !last_record_.val_loss;
+}
+
+void Trainer::evaluate_last_step(metrics::Sinks& sinks) {
+  if (records_.empty()) records_.push_back(last_record_);
+  evaluate_into(records_.back(), sinks);
+  const std::optional<double> val_loss = last_record_.val_loss;
+  const bool best = checkpoints_.is_best(val_loss);
+  write_records(best, sinks);
+  if (best) save(val_loss, /*wait=*/false);
+}
+
+void Trainer::save(std::optional<double> best, bool wait) {
+  checkpoints_.save(progress_, training_state(), description(), {.val_loss = best, .wait = wait});
 }
 
 std::optional<End> Trainer::agree_after_step() {
@@ -335,8 +380,9 @@ End Trainer::run(metrics::Sinks& sinks) {
                                      ? std::optional(ranks_.along(plan::Axis::kTp))
                                      : std::nullopt});
   hooks_.progress(progress_.step);
-  write_records(/*saving=*/false, sinks);  // that the round before has left
   try {
+    if (owes_evaluation()) evaluate_last_step(sinks);
+    write_records(/*saving=*/false, sinks);  // that the round before has left
     return take_steps(sinks);
   } catch (const PeerLost&) {
     // The others may go on from here: the steps that were finished are in the metrics then.
@@ -352,7 +398,7 @@ End Trainer::take_steps(metrics::Sinks& sinks) {
   std::optional<End> end;
   // A rank may have been lost while the last step was saved.
   if (world_.round().number > 0 && progress_.step == config_.train.steps)
-    checkpoints_.save(progress_, training_state(), description(), {.wait = true});
+    save(std::nullopt, /*wait=*/true);
   while (progress_.step < config_.train.steps && !end) {
     stragglers_.begin_step();
     take_step();
@@ -375,8 +421,13 @@ End Trainer::take_steps(metrics::Sinks& sinks) {
     write_records(saving || best, sinks);
     if (!saving && !best) continue;
     if (config_.train.compare_every > 0 && !compared) compare_replicas();
-    checkpoints_.save(progress_, training_state(), description(),
-                      {.val_loss = best ? val_loss : std::nullopt, .wait = last || stopped});
+    try {
+      save(best ? val_loss : std::nullopt, last || stopped);
+    } catch (const DataError& error) {
+      if (!stopped || error.exit_code() != ExitCode::kStorage) throw;
+      if (world_.rank() == 0) log::error("step {} is not saved: {}", progress_.step, error.what());
+      end = End::kStoppedUnsaved;
+    }
   }
   (void)poll_.answer();  // no call may be in flight when the ranks part
   if (end == End::kNextRound && progress_.step == config_.train.steps) end = End::kDone;

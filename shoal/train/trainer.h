@@ -66,7 +66,8 @@ struct Hooks {
   Clock::time_point process_began = Clock::now();
 };
 
-enum class End { kDone, kStopped, kNextRound };
+// kStoppedUnsaved: a file system did not take the last step; the checkpoint before is the newest.
+enum class End { kDone, kStopped, kStoppedUnsaved, kNextRound };
 
 class Trainer {
  public:
@@ -82,6 +83,11 @@ class Trainer {
 
   // Returns the number of finished steps: above 0 at first when a run was resumed.
   [[nodiscard]] int64_t steps_done() const { return progress_.step; }
+  // Returns the step of the first record that run() will write: that of the last step, again, when it
+  // is still to be evaluated.
+  [[nodiscard]] int64_t first_record() const {
+    return progress_.step + (owes_evaluation() ? 0 : 1);
+  }
   [[nodiscard]] const config::RunConfig& config() const { return config_; }
 
   End run(metrics::Sinks& sinks);
@@ -95,6 +101,8 @@ class Trainer {
 
  private:
   [[nodiscard]] bool writes() const { return world_.rank() == 0; }
+  // Goes on from a checkpoint.
+  void take_up(const Resumed& from);
   // Takes the state of the round before. Collective.
   void take_over(const Carried* carried);
   // Takes steps until one of the reasons to end.
@@ -125,7 +133,15 @@ class Trainer {
   void write_records(bool saving, metrics::Sinks& sinks);
   // Throws when too many steps in a row were skipped, the last of which is `step`.
   void note_skipped(bool skipped, int64_t step);
+  // Returns nothing when no target of the validation split counts. Collective.
+  std::optional<double> validation_loss();
   void evaluate_into(metrics::StepRecord& record, metrics::Sinks& sinks);
+  // Whether the last step has a validation loss, in a run that was never disturbed, that is not known: the
+  // run was stopped at this step, or lost a rank while it was evaluated.
+  [[nodiscard]] bool owes_evaluation() const;
+  void evaluate_last_step(metrics::Sinks& sinks);
+  // Saves a checkpoint of this step.
+  void save(std::optional<double> best, bool wait);
   // Returns the reason to end that any rank had before the last step, and learns the largest memory
   // of any rank. Advances a save that is under way.
   std::optional<End> agree_after_step();

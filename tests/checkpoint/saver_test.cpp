@@ -224,5 +224,25 @@ TEST(Resume, PassesOverADamagedCheckpoint) {
   });
 }
 
+// Each rank has a copy of the checkpoint, and a manifest that nobody could read stands in those of ranks 1 and 2.
+TEST(Resume, OneRankReadsTheManifestForAll) {
+  const tests::SharedDir dir("SHOAL_RESUME_MANIFEST");
+  on_ranks(3, {"parallel.sharding=full_shard"}, [&](const OnRank& rank) {
+    const fs::path saved = save(dir / "checkpoints", 1, rank.state(), {{"number", "1"}});
+    const fs::path mine = dir / format("of-rank-{}", rank.world.rank());
+    fs::create_directories(mine);
+    fs::copy(dir / "checkpoints", mine / "checkpoints", fs::copy_options::recursive);
+    fs::current_path(mine);
+    if (rank.world.rank() != 0)
+      std::ofstream(fs::path("checkpoints") / saved.filename() / state::kCheckpointManifest)
+          << "torn";
+    rank.take_step(0);
+    const Described from = resume_newest("checkpoints", rank.state(), [](const auto&) {});
+    EXPECT_EQ(from.values.at("number"), "1");
+    const fs::path again = save(dir / "again", 1, rank.state(), {});
+    if (rank.world.rank() == 0) expect_same(saved, again);
+  });
+}
+
 }  // namespace
 }  // namespace shoal::checkpoint

@@ -30,7 +30,7 @@ JobResult failed(int code, std::optional<int64_t> first = std::nullopt) {
 TEST(Restarts, AreNotMadeUnlessAskedFor) { EXPECT_FALSE(Restarts({}).after(failed(kKilled)).wait); }
 
 TEST(Restarts, HelpWhatWasKilledOrLostAPeerAndNothingElse) {
-  for (const int code : {kKilled, kSignalExitBase + SIGSEGV, 75, 71, 70})
+  for (const int code : {kKilled, kSignalExitBase + SIGSEGV, 75, 74, 71, 70})
     EXPECT_TRUE(Restarts({.most = 1}).after(failed(code)).wait) << code;
   for (const int code : {0, 1, 2, 3, 16, 17, 76})
     EXPECT_FALSE(Restarts({.most = 1}).after(failed(code)).wait) << code;
@@ -85,16 +85,17 @@ TEST(Restarts, CountAFailureBeforeTheFirstStepAsNoProgress) {
   EXPECT_EQ(restarts.after(failed(kKilled)).exit_code, 76);
 }
 
-// A network that is down for a while is no reason to give a job up.
-TEST(Restarts, GoOnWhileRanksDoNotMeet) {
-  constexpr int kPeerLost = 75;
-  Restarts restarts({.most = 1000});
-  EXPECT_TRUE(restarts.after(failed(kKilled, 40)).wait);
-  Duration waited(0);
-  for (int i = 0; i < 9; ++i) waited += restarts.after(failed(kPeerLost)).wait.value();
-  EXPECT_EQ(waited, std::chrono::seconds(0 + 1 + 2 + 4 + 8 + 16 + 32 + 60 + 60));
-  EXPECT_TRUE(restarts.after(failed(kPeerLost, 40)).wait) << "the second time from step 40";
-  EXPECT_EQ(restarts.after(failed(kPeerLost, 40)).exit_code, 76);
+// A network that is down, or a disk that is full for a while, is no reason to give a job up.
+TEST(Restarts, GoOnWhileAJobCannotBegin) {
+  for (const int code : {75, 74}) {
+    Restarts restarts({.most = 1000});
+    EXPECT_TRUE(restarts.after(failed(kKilled, 40)).wait);
+    Duration waited(0);
+    for (int i = 0; i < 9; ++i) waited += restarts.after(failed(code)).wait.value();
+    EXPECT_EQ(waited, std::chrono::seconds(0 + 1 + 2 + 4 + 8 + 16 + 32 + 60 + 60));
+    EXPECT_TRUE(restarts.after(failed(code, 40)).wait) << "the second time from step 40";
+    EXPECT_EQ(restarts.after(failed(code, 40)).exit_code, 76);
+  }
 }
 
 TEST(Restarts, OfAProgramThatTellsNoStepsAreOnlyCounted) {

@@ -119,10 +119,15 @@ TEST(RunOwner, ANumberThatAnotherProcessHasNowIsNobody) {
   EXPECT_TRUE(RunOwner(directory.path(), named("next"), kNoScheduler, {}).owns());
 }
 
-TEST(RunOwner, OfAHostThatWasStartedAgainIsGone) {
+// As another user's is.
+TEST(RunOwner, WithAFileThatCannotBeReadIsNotGone) {
   const TempDir directory;
-  leave_owner(directory.path(), {{"boot", "another"}});
-  EXPECT_TRUE(RunOwner(directory.path(), named("next"), kNoScheduler, {}).owns());
+  const auto file = directory.path() / "owner-000007";
+  std::filesystem::create_symlink(file, file);
+  EXPECT_THAT(
+      error_text<DataError>([&] { RunOwner(directory.path(), named("next"), kNoScheduler, {}); }),
+      HasSubstr("owner-000007"));
+  EXPECT_FALSE(std::filesystem::exists(directory.path() / "owner-000008"));
 }
 
 TEST(RunOwner, OfAJobThatSlurmHasStartedAgainIsGone) {
@@ -137,10 +142,14 @@ TEST(RunOwner, OfAJobThatSlurmHasStartedAgainIsGone) {
   EXPECT_TRUE(RunOwner(directory.path(), named("next"), restarted("2"), {.patience = 1h}).owns());
 }
 
-// An owner on another host is watched only by whether its file is touched.
-TEST(RunOwner, OfAnotherHostIsWatched) {
+// An owner on another host is watched only by whether its file is touched. It may have the same name: then
+// this one was started again, or not.
+class OwnerElsewhere : public ::testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(RunOwner, OwnerElsewhere, ::testing::Values("n2", host_name()));
+
+TEST_P(OwnerElsewhere, IsWatched) {
   const TempDir directory;
-  const std::map<std::string, std::string> elsewhere = {{"host", "n2"}, {"boot", "another"}};
+  const std::map<std::string, std::string> elsewhere = {{"host", GetParam()}, {"boot", "another"}};
   leave_owner(directory.path(), elsewhere);
   {
     const auto began = Clock::now();
@@ -159,7 +168,7 @@ TEST(RunOwner, OfAnotherHostIsWatched) {
   EXPECT_THAT(error_text<UsageError>([&] {
                 RunOwner(directory.path(), named("next"), kNoScheduler, {.patience = 10s});
               }),
-              HasSubstr("belongs to job earlier on n2"));
+              HasSubstr("belongs to job earlier on " + GetParam()));
   alive = false;
   other.join();
 }

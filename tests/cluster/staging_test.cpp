@@ -91,6 +91,23 @@ TEST_F(StagingTest, APartOfACopyIsNeverUsed) {
   EXPECT_EQ(entries(), 0U);
 }
 
+// Two nodes, one after the other: the second comes when the first has removed the archive.
+TEST_F(StagingTest, NodesOfSlurmMayShareTheDisk) {
+  const fs::path commands = dir_ / "commands";
+  fs::create_directories(commands);
+  std::ofstream(commands / "srun")
+      << "#!/bin/sh\nwhile [ \"$1\" != /bin/sh ]; do shift; done\n\"$@\" && \"$@\"\n";
+  std::ofstream(commands / "sbcast") << "#!/bin/sh\ncp \"$2\" \"$3\"\n";
+  for (const char* name : {"srun", "sbcast"}) fs::permissions(commands / name, fs::perms(0755));
+  const Environment environment(std::map<std::string, std::string>{{"SLURM_JOB_ID", "7"}});
+  const Staging made = staging();
+  EXPECT_EQ(run(format("PATH={}:$PATH; {}", shell_text({commands.string()}),
+                       made.under_slurm(environment, 2))),
+            0);
+  EXPECT_EQ(run(shell_text({made.program().string()})), 0);
+  EXPECT_EQ(entries(), 1U);
+}
+
 TEST_F(StagingTest, RefusesTheDirectoryOfAnotherUser) {
   if (::getuid() != 0) GTEST_SKIP() << "needs root, to give a directory away";
   const Staging made = staging();

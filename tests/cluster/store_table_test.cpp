@@ -63,6 +63,10 @@ TEST(StoreTable, AppendsRemovesAndCounts) {
   EXPECT_EQ(table.apply({StoreOp::kRemove, {"log"}, {}})->number, 1);
   EXPECT_EQ(table.apply({StoreOp::kRemove, {"log"}, {}})->number, 0);
   EXPECT_EQ(table.apply({StoreOp::kCount, {}, {}})->number, 0);
+  table.apply({StoreOp::kSet, {"round/1/a", "round/1/b", "round/11/a"}, {"x", "yy", "z"}});
+  EXPECT_EQ(table.apply({StoreOp::kRemoveUnder, {"round/1/"}, {}})->number, 2);
+  EXPECT_EQ(table.apply({StoreOp::kRemoveUnder, {"round/1/"}, {}})->number, 0);
+  EXPECT_EQ(table.apply({StoreOp::kCount, {}, {}})->number, 1);
 }
 
 TEST(StoreTable, NamesSomeOfTheMissingAndCountsThemAll) {

@@ -6,6 +6,8 @@
 #include <thread>
 
 #include <fcntl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <gmock/gmock.h>
@@ -14,6 +16,7 @@
 #include "shoal/cluster/cpu_shares.h"
 #include "shoal/cluster/launcher_signals.h"
 #include "shoal/core/error.h"
+#include "shoal/core/files.h"
 #include "shoal/core/process_stat.h"
 
 #include "tests/support/error_text.h"
@@ -294,7 +297,7 @@ TEST(Supervisor, TakesOrdersFromALauncherElsewhere) {
   const JobResult result =
       supervise({shell("while :; do sleep 0.05; done")}, {.orders = orders.ends[0]});
   EXPECT_EQ(result.exit_code, 128 + SIGUSR1);
-  EXPECT_FALSE(result.asked_to_stop);
+  EXPECT_TRUE(result.asked_to_stop);
   ::close(orders.ends[1]);
 }
 
@@ -381,6 +384,36 @@ TEST(Supervisor, KillsWhatIsStopped) {
   const JobResult result =
       supervise({shell("sleep 0.2; exit 9"), shell("kill -STOP $$; sleep 60")}, {.grace = 200ms});
   EXPECT_EQ(result.exit_code, 9);
+}
+
+// A tracer that is told of the end of a process, and never lets it go on, holds it as a driver does.
+TEST(Supervisor, LeavesBehindWhatTheKernelDoesNotLetGo) {
+  const TempDir dir;
+  const std::string ready = (dir / "ready").string();
+  const std::string traced = (dir / "traced").string();
+  pid_t tracer = -1;
+  pid_t held = -1;
+  std::thread attaches([&] {
+    while (!std::filesystem::exists(ready)) std::this_thread::yield();
+    held = std::stoi(read_file(ready, 20));
+    tracer = ::fork();
+    if (tracer != 0) return;
+    if (::ptrace(PTRACE_SEIZE, held, 0, PTRACE_O_TRACEEXIT) == 0) ::creat(traced.c_str(), 0600);
+    ::pause();
+  });
+  const Clock::time_point began = Clock::now();
+  const JobResult result = supervise(
+      {shell("while [ ! -e " + traced + " ]; do sleep 0.02; done; exit 9"),
+       shell(format("trap '' TERM; echo $$ >{0}.new; mv {0}.new {0}; while :; do sleep 0.05; done",
+                    ready))},
+      {.grace = 100ms, .time_to_obey = 300ms});
+  EXPECT_EQ(result.exit_code, 9);
+  EXPECT_LT(seconds_since(began), 30);
+  attaches.join();
+  EXPECT_TRUE(process_stat(std::to_string(held))) << "it was not held, so this shows nothing";
+  ::kill(tracer, SIGKILL);
+  ::waitpid(tracer, nullptr, 0);
+  ::waitpid(held, nullptr, 0);
 }
 
 TEST(Supervisor, PassesOnSignals) {

@@ -207,6 +207,37 @@ class Ranks(Faults):
         self.assertLess(ended - named[0], 2 * self.DEADLINE)
         self.assertRegex(lines[-1][1], rf"launch: rank \d .* ended with exit code 75 .*{missing}")
 
+    def test_ranks_that_are_told_something_else(self):
+        """A host with an old copy of the config or of the tokens."""
+        run = self.run_of("told", "train.steps=5", "parallel.sharding=full_shard", "parallel.dp_shard=2")
+        others = str(self.scratch / "others")
+        for change, says in (("optimizer.lr=1e-4", r"rank 1 was started with optimizer\.lr: 1\.0e-4, not 3\.0e-3 as rank 0"),
+                             (f"data.sources=[{others}]", r"rank 1 was started with identity of the data: ")):
+            port = free_port()
+            processes = [subprocess.Popen([*run.command, *(["--set", change] if rank == 1 else [])], stdout=subprocess.DEVNULL,
+                                          stderr=subprocess.PIPE, text=True, start_new_session=True,
+                                          env=os.environ | environment_of_rank(rank, 2, port)) for rank in range(2)]
+            for process in processes:
+                self.addCleanup(kill, process)
+            for process in processes:
+                _, said = process.communicate(timeout=PATIENCE)
+                self.assertEqual(process.returncode, 2, said)
+            self.assertRegex(said, says)
+
+    def test_a_rank_that_comes_back_with_another_config_is_left_out(self):
+        file = self.scratch / "edited.yaml"
+        file.write_text("optimizer: {beta2: 0.95}\n")
+        run = self.run_of("edited", "train.steps=400", "parallel.sharding=no_shard", "parallel.dp_replicate=3", "comm.lost_rank=go_on", ranks=3,
+                          launch=["--max-restarts", "5"])
+        run.command.insert(run.command.index("train") + 1, str(file))
+        process = self.started(run, 20)
+        said = Said(process)
+        file.write_text("optimizer: {beta2: 0.99}\n")
+        os.kill(ranks_of(process)[2], signal.SIGKILL)
+        said.wait_for(r"rank 2 is started with optimizer\.beta2: 0\.99, not 0\.95 as the job")
+        self.assertEqual(process.wait(PATIENCE), 0, said.so_far())
+        self.assertEqual(run.last_step(), 400)
+
     def test_a_rank_whose_peers_have_not_come_ends_at_once(self):
         """It has nothing to save, and the scheduler may not wait for it."""
         run = self.run_of("alone", "train.steps=9", "comm.rendezvous=100s")
@@ -407,13 +438,9 @@ class Files(Faults):
         self.assertEqual(said.count(" is saved: "), 3, said)
         self.assertEqual(said.count("cannot be synced"), 1, said)
 
-    @unittest.skipUnless(os.getuid() == 0, "mounting needs root")
-    def test_a_full_disk(self):
-        """Training goes on, and rows that could not be written are written when there is space again."""
-        words = ["train.steps=2000", "train.save_every=200"]
-        whole = self.run_of("space", *words)
-        whole.finish()
-        run = self.run_of("no_space", *words)
+    def on_a_full_disk(self, name, *words, **more):
+        """A run whose disk has just become full: the run, its process, what it says, and the file that takes all space."""
+        run = self.run_of(name, *words, **more)
         run.directory.mkdir(parents=True)
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", run.directory], check=True)
         self.addCleanup(subprocess.run, ["umount", "--lazy", run.directory], check=True)
@@ -424,8 +451,42 @@ class Files(Faults):
             while True:
                 file.write(bytes(4096))
         said.wait_for("rows of metrics.csv are kept until they can be written")
+        return run, process, said, filler
+
+    @unittest.skipUnless(os.getuid() == 0, "mounting needs root")
+    def test_a_full_disk(self):
+        """Training goes on, and rows that could not be written are written when there is space again. Whoever is stopped or loses a
+        rank meanwhile goes on from the checkpoint before."""
+        words = ["train.steps=2000", "train.save_every=200"]
+        whole = self.run_of("space", *words)
+        whole.finish()
+
+        run, process, said, filler = self.on_a_full_disk("no_space", *words)
         filler.unlink()
         said.wait_for("metrics.csv is written again, without 0 rows")
+        self.assertEqual(process.wait(PATIENCE), 0, said.so_far())
+        self.assertEqual(run.figures(), whole.figures())
+        self.assertTrue(*equal_checkpoints(whole.directory, run.directory))
+
+        run, process, said, filler = self.on_a_full_disk("stopped", *words)
+        process.terminate()
+        self.assertEqual(process.wait(PATIENCE), 75, said.so_far())
+        self.assertRegex(said.so_far(), r"which is not saved in ")
+        self.assertRegex(run.finish(code=74), r"No space left on device")
+        filler.unlink()
+        run.finish()
+        self.assertEqual(run.figures(), whole.figures())
+        self.assertTrue(*equal_checkpoints(whole.directory, run.directory))
+
+    @unittest.skipUnless(os.getuid() == 0, "mounting needs root")
+    def test_a_rank_is_lost_while_the_disk_is_full(self):
+        words = ["train.steps=1000", "train.save_every=200"]
+        whole = self.run_of("two_ranks", *words, ranks=2)
+        whole.finish()
+        run, process, said, filler = self.on_a_full_disk("two_ranks_no_space", *words, ranks=2, launch=["--max-restarts", "20"])
+        os.kill(ranks_of(process)[1], signal.SIGKILL)
+        said.wait_for(r"ended with exit code 74 .*No space left on device")
+        filler.unlink()
         self.assertEqual(process.wait(PATIENCE), 0, said.so_far())
         self.assertEqual(run.figures(), whole.figures())
         self.assertTrue(*equal_checkpoints(whole.directory, run.directory))

@@ -44,9 +44,9 @@ class Train(unittest.TestCase):
     def run_directory(self, name):
         return self.scratch / "runs" / name
 
-    def start(self, name):
-        return subprocess.Popen([SHOAL, "train", "config.yaml", "--set", f"run.name={name}", "--set",
-                                 "train.init_from=resume"], cwd=self.scratch, stdout=subprocess.DEVNULL,
+    def start(self, name, *sets):
+        words = [word for text in (f"run.name={name}", "train.init_from=resume", *sets) for word in ("--set", text)]
+        return subprocess.Popen([SHOAL, "train", "config.yaml", *words], cwd=self.scratch, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.PIPE)
 
     def wait_for_step(self, name, step, process):
@@ -131,8 +131,37 @@ class Kills(Train):
         process.stderr.close()
         self.assertEqual(figures_of(self.run_directory("killed")), self.whole)
 
+    def test_a_run_that_is_stopped_where_it_is_evaluated_is_evaluated_when_it_goes_on(self):
+        """Each step is evaluated, so that it is stopped at one that is."""
+        words = ["train.eval_every=1", "train.eval_batches=2", "train.steps=40"]
+        self.train("run.name=evaluated", *words)
+        for number in range(5):
+            process = self.start("stopped", *words)
+            self.wait_for_step("stopped", 6 * number + 5, process)
+            process.send_signal(signal.SIGTERM)
+            _, error = process.communicate()
+            self.assertEqual(process.returncode, 75, error)
+        self.train("run.name=stopped", "train.init_from=resume", *words)
+        self.assertEqual(figures_of(self.run_directory("stopped")), figures_of(self.run_directory("evaluated")))
+        best = [json.loads((self.run_directory(name) / "checkpoints" / "best.json").read_text()) for name in ("stopped", "evaluated")]
+        self.assertEqual(best[0], best[1])
+
+    def test_a_run_goes_on_with_its_own_model(self):
+        self.train("run.name=own", "train.steps=3")
+        for change, says in (("model.norm_epsilon=1e-3", "model.norm_epsilon: 1.0e-5, not 1.0e-3"), ("model.activation=gelu", "model.activation: "),
+                             ("optimizer.kind=muon", "optimizer.kind: adamw, not muon")):
+            self.assertIn(says, self.train("run.name=own", "train.init_from=resume", "train.steps=5", change, code=2).stderr)
+        self.train("run.name=own", "train.init_from=resume", "train.steps=5", "model.dropout=0", "optimizer.lr=1e-4")
+
+    def test_tokens_of_another_tokenizer_are_not_evaluated(self):
+        self.scratch.joinpath("short.txt").write_text(documents(seed=6).replace("w", "b"))
+        shoal("tokenizer", "train", "short.txt", "--kind", "character", "--output", "other_tok", cwd=self.scratch)
+        shoal("prepare", "--input", "short.txt", "--tokenizer", "other_tok", "--output", "other_tokens", cwd=self.scratch)
+        self.assertIn("another tokenizer", shoal("eval", "runs/whole", "--data", "other_tokens", cwd=self.scratch, code=2).stderr)
+        shoal("eval", "runs/whole", "--data", "tokens", cwd=self.scratch)
+
     def test_sigterm_saves_and_asks_to_be_started_again(self):
-        for sent, code in ((signal.SIGTERM, 75), (signal.SIGINT, 130)):
+        for sent, code in ((signal.SIGTERM, 75), (signal.SIGUSR1, 75), (signal.SIGINT, 130)):
             name = f"signal-{sent}"
             process = self.start(name)
             self.wait_for_step(name, 13, process)

@@ -14,6 +14,7 @@
 #include "shoal/cluster/launch_line.h"
 #include "shoal/cluster/membership.h"
 #include "shoal/cluster/page_server.h"
+#include "shoal/cluster/rank_process.h"
 #include "shoal/cluster/rendezvous.h"
 #include "shoal/cluster/restarts.h"
 #include "shoal/cluster/rounds.h"
@@ -201,6 +202,12 @@ void watcher(const std::shared_ptr<StoreClient>& store,
              void (*end)(const Error&)) {
   Watcher watcher({.rank = 3, .world_size = 8, .store = store, .board = &board, .on_end = end});
   watcher.tell_step(41);
+}
+
+// shoal/cluster/rank_process.h
+void rank_process(const Program& program) {
+  RankProcess rank(program);
+  if (rank.has_just_ended()) rank.cause();
 }
 
 // shoal/cluster/supervisor.h

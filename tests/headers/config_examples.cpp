@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "shoal/config/agreement.h"
 #include "shoal/config/cluster_config.h"
 #include "shoal/config/field.h"
 #include "shoal/config/load.h"
@@ -29,6 +30,12 @@ TEST(HeaderExamples, Field) {
   RunConfig config;
   const Table table = table_of(config);
   EXPECT_EQ(find_entry(table, "parallel.tp")->field->write(), "1");
+}
+
+// shoal/config/agreement.h
+void agreement(const RunConfig& config, const std::string& mine, const std::string& theirs) {
+  shared_by_ranks(config);
+  difference(mine, theirs);
 }
 
 // shoal/config/load.h

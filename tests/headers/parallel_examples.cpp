@@ -198,12 +198,11 @@ void run_checkpoints(comm::World& world,
                      const config::RunConfig& config,
                      const std::function<bool()>& owns_run,
                      const checkpoint::TrainingState& state,
-                     const std::string& identity_of_data,
                      const state::Values& description,
                      double loss) {
   Progress progress;
   RunCheckpoints checkpoints(world, directory / "checkpoints", config.train, owns_run);
-  if (checkpoints.exist()) progress = checkpoints.resume(state, identity_of_data);
+  if (checkpoints.exist()) progress = checkpoints.resume(state, description).progress;
   checkpoints.save(progress, state, description, {.val_loss = loss});
 }
 

@@ -236,24 +236,55 @@ TEST(OpenFiles, NamesTheDirectoryItCannotMake) {
               StartsWith("cannot create " + (dir / "file/below").string()));
 }
 
-// A file system that is full takes a part of a row, and then nothing.
+// While it lives, files end at `bytes`: as on a file system that is full, a part of a row is written, and then nothing.
+class NoSpace {
+ public:
+  explicit NoSpace(rlim_t bytes) : signal_(::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~NoSpace() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, signal_);
+  }
+  NoSpace(const NoSpace&) = delete;
+  NoSpace& operator=(const NoSpace&) = delete;
+
+ private:
+  rlimit before_{};
+  sighandler_t signal_;
+};
+
 TEST(RowFile, WritesAWholeRowOrNothing) {
   const TempDir dir;
   const auto path = dir / "rows";
   RowFile rows(path);
   rows.append("a first row\n");
-  rlimit before{};
-  ::getrlimit(RLIMIT_FSIZE, &before);
-  const auto full = ::signal(SIGXFSZ, SIG_IGN);
-  const rlimit limit{.rlim_cur = 20, .rlim_max = before.rlim_max};
-  ::setrlimit(RLIMIT_FSIZE, &limit);
-  EXPECT_THAT(error_text<DataError>([&] { rows.append("one for which there is no place\n"); }),
-              HasSubstr("rows"));
-  ::setrlimit(RLIMIT_FSIZE, &before);
-  ::signal(SIGXFSZ, full);
+  {
+    const NoSpace full(20);
+    EXPECT_THAT(error_text<DataError>([&] { rows.append("one for which there is no place\n"); }),
+                HasSubstr("rows"));
+  }
   EXPECT_EQ(read_file(path, 100), "a first row\n");
   rows.append("the next\n");
   EXPECT_EQ(read_file(path, 100), "a first row\nthe next\n");
+}
+
+TEST(TensorBoard, DescribesItsChartsWhenThereIsSpaceAgain) {
+  const TempDir dir;
+  TensorBoard events(dir.path());
+  const auto path = std::filesystem::directory_iterator(dir.path())->path();
+  {
+    const NoSpace full(std::filesystem::file_size(path) + 1);
+    EXPECT_THROW(events.write({.step = 1}), DataError);
+  }
+  events.write({.step = 1});
+  const std::string written = read_file(path, kLimit);
+  for (const Field& field : fields().subspan(1)) {
+    if (!field.of({.step = 1})) continue;
+    EXPECT_THAT(written, HasSubstr(std::string(field.help)));
+  }
 }
 
 TEST(PatientSink, KeepsWhatCannotBeWritten) {

@@ -41,6 +41,9 @@ TEST(RunReport, IsWellFormedWhateverARunHas) {
     EXPECT_NO_THROW(tests::elements_of(run_report(facts))) << steps;
     if (steps == 0) continue;
     facts.records.back().loss = kNoNumber;
+    facts.records.back().dt = kNoNumber;
+    facts.records.back().dtf = kNoNumber;
+    facts.records.front().val_loss = kNoNumber;
     facts.records.back().val_loss = 4.5;
     facts.texts = {{.step = 1, .tag = "sample", .text = "</pre><script>\x1b[2J\xff"},
                    {.step = 1, .tag = "restart", .text = "rank 1 <was> killed"}};
@@ -50,6 +53,8 @@ TEST(RunReport, IsWellFormedWhateverARunHas) {
     EXPECT_TRUE(tests::with_tag(elements, "script").empty());
     EXPECT_THAT(text, Not(HasSubstr("\x1b")));
     EXPECT_THAT(text, HasSubstr("rank 1 &lt;was&gt; killed"));
+    EXPECT_THAT(text,
+                HasSubstr(format("lowest validation loss, at step {}", facts.records.back().step)));
     for (const char* part : {"Loss", "Speed", "Memory", "Where the time", "What was expected",
                              "Faults and restarts", "What the model wrote", "Config"})
       EXPECT_THAT(text, HasSubstr(std::string("<h2>") + part));
@@ -110,6 +115,10 @@ TEST(ValueAxisOf, CutsOffASpikeAndHoldsAFlatLine) {
   const ValueAxis flat = axis_of(columns_of({{1, 0}, {2, 0}}, 10), {}, true);
   EXPECT_GT(flat.high, flat.low);
   EXPECT_GT(flat.step, 0);
+  // Two neighbours among the numbers that there are.
+  const ValueAxis nearly =
+      axis_of(columns_of({{1, 1}, {2, std::nextafter(1.0, 2)}}, 10), {}, false);
+  EXPECT_GT(nearly.step, 1e-3);
 }
 
 }  // namespace

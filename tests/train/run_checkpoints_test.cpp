@@ -22,7 +22,8 @@ using ::testing::HasSubstr;
 using tests::error_text;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-const state::Values kRun = {{"data", "d7"}, {"config", "c"}};
+const state::Values kRun = {
+    {"data", "d7"}, {"config", "c"}, {"trained", "model.layers: 2\nmodel.heads: 4\n"}};
 
 class RunCheckpointsTest : public ::testing::Test {
  protected:
@@ -53,13 +54,19 @@ TEST_F(RunCheckpointsTest, ResumesWithTheProgressOfTheNewest) {
   checkpoints.save({.step = 3, .tokens = 21, .skipped = 1, .next_sample = 9}, state(), kRun, {});
   checkpoints.save({.step = 5, .tokens = 35, .skipped = 2, .next_sample = 15}, state(), kRun, {});
   EXPECT_TRUE(checkpoints.exist());
-  const Progress found = open().resume(state(), "d7");
+  const Progress found = open().resume(state(), kRun).progress;
   EXPECT_EQ(found.step, 5);
   EXPECT_EQ(found.tokens, 35);
   EXPECT_EQ(found.skipped, 2);
   EXPECT_EQ(found.next_sample, 15U);
-  EXPECT_THAT(error_text<UsageError>([&] { (void)open().resume(state(), "d8"); }),
+  state::Values other = kRun;
+  other["data"] = "d8";
+  EXPECT_THAT(error_text<UsageError>([&] { (void)open().resume(state(), other); }),
               HasSubstr("trained on other data"));
+  other = kRun;
+  other["trained"] = "model.layers: 2\nmodel.heads: 2\n";
+  EXPECT_THAT(error_text<UsageError>([&] { (void)open().resume(state(), other); }),
+              HasSubstr("was trained with model.heads: 4, not 2"));
 }
 
 TEST_F(RunCheckpointsTest, TheBestSurvivesThePruningAndTheProcess) {
@@ -90,7 +97,7 @@ TEST_F(RunCheckpointsTest, AnotherJobsRunIsNotWrittenTo) {
       error_text<DataError>([&] { checkpoints.save({.step = 3}, state(), kRun, {.wait = true}); }),
       HasSubstr("taken this run over"));
   owns_ = true;
-  EXPECT_EQ(open().resume(state(), "d7").step, 1);
+  EXPECT_EQ(open().resume(state(), kRun).progress.step, 1);
 }
 
 TEST_F(RunCheckpointsTest, ASaveThatIsDueBeforeTheLastIsOverIsLeftOut) {
@@ -100,9 +107,9 @@ TEST_F(RunCheckpointsTest, ASaveThatIsDueBeforeTheLastIsOverIsLeftOut) {
   checkpoints.save({.step = 1}, state(), kRun, {});
   checkpoints.save({.step = 2}, state(), kRun, {});  // nothing has advanced the first
   checkpoints.finish();
-  EXPECT_EQ(open().resume(state(), "d7").step, 1);
+  EXPECT_EQ(open().resume(state(), kRun).progress.step, 1);
   checkpoints.save({.step = 3}, state(), kRun, {.wait = true});
-  EXPECT_EQ(open().resume(state(), "d7").step, 3);
+  EXPECT_EQ(open().resume(state(), kRun).progress.step, 3);
 }
 
 TEST_F(RunCheckpointsTest, AdvancesOnTheStatusOfItsOwnPhase) {
@@ -113,7 +120,7 @@ TEST_F(RunCheckpointsTest, AdvancesOnTheStatusOfItsOwnPhase) {
   checkpoints.advance(idle);  // said before the save began: it must not count as "done"
   EXPECT_FALSE(checkpoints.exist());
   while (!checkpoints.exist()) checkpoints.advance(checkpoints.status());
-  EXPECT_EQ(open().resume(state(), "d7").step, 1);
+  EXPECT_EQ(open().resume(state(), kRun).progress.step, 1);
 }
 
 }  // namespace

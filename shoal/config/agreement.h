@@ -1,0 +1,25 @@
+// agreement.h -- the part of a config that several must be told alike: all ranks of a job, and all parts of
+// a run that goes on from a checkpoint.
+//
+//   shared_by_ranks(config);                  // "run.seed: 1234\nmodel.layers: 2\n..."
+//   difference(mine, theirs);                 // "model.heads: 4, not 8"
+#pragma once
+
+#include <string>
+
+#include "shoal/config/run_config.h"
+
+namespace shoal::config {
+
+// Returns a line for each key that decides what is computed or communicated: all but paths and what a
+// host may decide for itself.
+std::string shared_by_ranks(const RunConfig& config);
+
+// Returns a line for each key that says what the tensors of a checkpoint mean: another model, or another
+// optimizer's moments, may have the same shapes.
+std::string kept_by_run(const RunConfig& config);
+
+// Returns the first line in which two such texts differ; empty when they are equal.
+std::string difference(const std::string& mine, const std::string& theirs);
+
+}  // namespace shoal::config
