@@ -78,7 +78,7 @@ Resumed RunCheckpoints::resume(const checkpoint::TrainingState& state,
                 : config::difference(trained->second, description.at("trained"));
         if (!difference.empty())
           throw UsageError(
-              format("{} was trained with {}, as this run would: go on with the config of that "
+              format("{} was trained with {} as in this config: go on with the config of that "
                      "run, or start a run with another name",
                      found.path.string(), difference));
       });

@@ -211,7 +211,7 @@ class Ranks(Faults):
         """A host with an old copy of the config or of the tokens."""
         run = self.run_of("told", "train.steps=5", "parallel.sharding=full_shard", "parallel.dp_shard=2")
         others = str(self.scratch / "others")
-        for change, says in (("optimizer.lr=1e-4", r"rank 1 was started with optimizer\.lr: 1\.0e-4, not 3\.0e-3 as rank 0"),
+        for change, says in (("optimizer.lr=1e-4", r"rank 1 was started with optimizer\.lr: 1\.0e-04, not 0\.003 as rank 0"),
                              (f"data.sources=[{others}]", r"rank 1 was started with identity of the data: ")):
             port = free_port()
             processes = [subprocess.Popen([*run.command, *(["--set", change] if rank == 1 else [])], stdout=subprocess.DEVNULL,
@@ -457,7 +457,7 @@ class Files(Faults):
     def test_a_full_disk(self):
         """Training goes on, and rows that could not be written are written when there is space again. Whoever is stopped or loses a
         rank meanwhile goes on from the checkpoint before."""
-        words = ["train.steps=2000", "train.save_every=200"]
+        words = ["train.steps=700", "train.save_every=100"]
         whole = self.run_of("space", *words)
         whole.finish()
 
@@ -480,7 +480,7 @@ class Files(Faults):
 
     @unittest.skipUnless(os.getuid() == 0, "mounting needs root")
     def test_a_rank_is_lost_while_the_disk_is_full(self):
-        words = ["train.steps=1000", "train.save_every=200"]
+        words = ["train.steps=400", "train.save_every=100"]
         whole = self.run_of("two_ranks", *words, ranks=2)
         whole.finish()
         run, process, said, filler = self.on_a_full_disk("two_ranks_no_space", *words, ranks=2, launch=["--max-restarts", "20"])

@@ -148,7 +148,7 @@ class Kills(Train):
 
     def test_a_run_goes_on_with_its_own_model(self):
         self.train("run.name=own", "train.steps=3")
-        for change, says in (("model.norm_epsilon=1e-3", "model.norm_epsilon: 1.0e-5, not 1.0e-3"), ("model.activation=gelu", "model.activation: "),
+        for change, says in (("model.norm_epsilon=1e-3", "model.norm_epsilon: 1.0e-05, not 0.001 as in this config"), ("model.activation=gelu", "model.activation: "),
                              ("optimizer.kind=muon", "optimizer.kind: adamw, not muon")):
             self.assertIn(says, self.train("run.name=own", "train.init_from=resume", "train.steps=5", change, code=2).stderr)
         self.train("run.name=own", "train.init_from=resume", "train.steps=5", "model.dropout=0", "optimizer.lr=1e-4")
@@ -157,7 +157,7 @@ class Kills(Train):
         self.scratch.joinpath("short.txt").write_text(documents(seed=6).replace("w", "b"))
         shoal("tokenizer", "train", "short.txt", "--kind", "character", "--output", "other_tok", cwd=self.scratch)
         shoal("prepare", "--input", "short.txt", "--tokenizer", "other_tok", "--output", "other_tokens", cwd=self.scratch)
-        self.assertIn("another tokenizer", shoal("eval", "runs/whole", "--data", "other_tokens", cwd=self.scratch, code=2).stderr)
+        self.assertIn("another tokenizer", shoal("eval", "runs/whole", "--data", "other_tokens", "--split", "train", cwd=self.scratch, code=2).stderr)
         shoal("eval", "runs/whole", "--data", "tokens", cwd=self.scratch)
 
     def test_sigterm_saves_and_asks_to_be_started_again(self):
