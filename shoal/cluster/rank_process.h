@@ -41,7 +41,7 @@ class RankProcess {
   [[nodiscard]] StepsTold steps() const { return child_.steps.read(); }
   [[nodiscard]] bool is_suspended() const;  // such a rank is the reason why its peers wait
 
-  // Of a process that has ended.
+  // These tell of a process that has ended.
   [[nodiscard]] Clock::time_point ended() const { return ended_; }
   [[nodiscard]] int exit_code() const;  // 128 + n for a signal
   [[nodiscard]] bool was_signalled() const;

@@ -172,9 +172,10 @@ Rendezvous meet(const Membership& me,
   StoreTarget target{{}, secret};
   Rendezvous meeting;
   meeting.world_size_ = me.world_size;
+  // Rank 0 has a connection of each rank's, and all have many of large groups.
+  need_descriptors(me.rank == 0 ? static_cast<size_t>(me.world_size) : 0,
+                   format("the store of {} ranks", me.world_size));
   if (me.rank == 0) {
-    need_descriptors(static_cast<size_t>(me.world_size),
-                     format("the store of {} ranks", me.world_size));
     meeting.server_ = std::make_unique<StoreServer>(
         StoreServerOptions{.address = place.addresses.front(),
                            .ports = me.world_size == 1 ? std::vector<int>{0} : place.ports,
