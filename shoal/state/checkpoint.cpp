@@ -157,7 +157,7 @@ struct Checkpoint::Parts {
 Checkpoint::~Checkpoint() = default;
 Checkpoint::Checkpoint(Checkpoint&&) noexcept = default;
 
-Checkpoint::Checkpoint(fs::path path, const FileShare& looked_at)
+Checkpoint::Checkpoint(const fs::path& path, const FileShare& looked_at)
     : Checkpoint(path, read_manifest(path), looked_at) {}
 
 Checkpoint::Checkpoint(fs::path path, CheckpointManifest manifest, const FileShare& looked_at)

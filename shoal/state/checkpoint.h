@@ -46,7 +46,7 @@ CheckpointManifest read_manifest(const std::filesystem::path& path);
 
 class Checkpoint {
  public:
-  explicit Checkpoint(std::filesystem::path path, const FileShare& looked_at = {});
+  explicit Checkpoint(const std::filesystem::path& path, const FileShare& looked_at = {});
   // With a manifest that was read before.
   Checkpoint(std::filesystem::path path,
              CheckpointManifest manifest,
