@@ -395,6 +395,10 @@ End Trainer::run(metrics::Sinks& sinks) {
 }
 
 End Trainer::take_steps(metrics::Sinks& sinks) {
+  // What an operation, a call or a file shows for itself hides this: a thread that hangs anywhere
+  // else is found as well.
+  const Activity doing("between operations",
+                       ranks_.device().is_cpu() ? Pace::kOwn : Pace::kOthers);
   std::optional<End> end;
   // A rank may have been lost while the last step was saved.
   if (world_.round().number > 0 && progress_.step == config_.train.steps)

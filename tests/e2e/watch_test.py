@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 
-from threads import hang
+from threads import hang, hang_in
 from training_runs import PATIENCE, Run, end_of, kill, ranks_of, shoal
 
 SOURCE = pathlib.Path(os.environ["SHOAL_SOURCE_DIR"]).resolve()
@@ -42,11 +42,23 @@ def hangs(scratch, words):
         began = time.monotonic()
         said = end_of(process, 71)
         took = time.monotonic() - began
-        assert re.search(rf"rank {stuck} on \S+ has made no progress for \ds in step \d+, \S+.* \(line \d+ of the program\)", said), said
+        assert re.search(rf"rank {stuck} on \S+ has made no progress for \ds in step \d+, (\S+.* \(line \d+ of the program\)|between operations)", said), said
         # Kernels in assembly cannot be unwound: there the stack ends.
         assert re.search(rf"thread step runs:\n.*\[{stuck}\]   .*libtorch_cpu", said), said
         assert re.search(rf"launch: rank {stuck} \(pid {pid}\) ended with exit code 71 in step \d+", said), said
         print(f"{name}: an endless loop in rank {stuck} was found with its stack; all over after {took:.1f} s with a deadline of {HANG_DEADLINE} s", flush=True)
+
+
+def hangs_between_operations(scratch, words):
+    """The step thread of a rank gets into an endless loop outside of every operation of the step program."""
+    run, process = started(scratch, "hang-between", *words, f"comm.deadline={HANG_DEADLINE}s", ranks=2)
+    pid = ranks_of(process)[1]
+    hang_in(pid, "shoal::train::Stragglers::begin_step()", PATIENCE)
+    said = end_of(process, 71)
+    assert re.search(r"rank 1 on \S+ has made no progress for \ds in step \d+, between operations", said), said
+    assert "Stragglers::begin_step" in said, said
+    assert re.search(rf"launch: rank 1 \(pid {pid}\) ended with exit code 71 in step \d+", said), said
+    print("between operations: an endless loop in rank 1 was found with its stack", flush=True)
 
 
 def falls_silent(scratch, words):
@@ -136,7 +148,7 @@ def main():
         scratch = pathlib.Path(made)
         shoal("prepare", "--input", SOURCE / "examples/train_shakespeare/shakespeare.txt", "--tokenizer", "byte", "--output", scratch / "tokens")
         words = [f"data.sources=[{scratch / 'tokens'}]"]
-        cases = [hangs, falls_silent, is_slow, is_suspended, clock_is_set]
+        cases = [hangs, hangs_between_operations, falls_silent, is_slow, is_suspended, clock_is_set]
         for case in cases:
             if len(sys.argv) < 2 or case.__name__ in sys.argv[1:]:
                 case(scratch, words)
