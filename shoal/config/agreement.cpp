@@ -9,12 +9,11 @@
 namespace shoal::config {
 namespace {
 
-// The content of data.sources has an identity of its own.
-constexpr std::array<std::string_view, 10> kOfAHost = {
-    "run.directory",         "run.take_over",  "data.sources",
-    "data.threads",          "train.threads",  "train.keep",
-    "train.prometheus_port", "comm.interface", "plan.cluster",
-    "parallel.schedule_file"};
+// Of files it is the content that has to be the same, wherever a host keeps them.
+constexpr std::array<std::string_view, 9> kOfAHost = {
+    "run.directory",  "run.take_over", "data.sources",
+    "data.threads",   "train.threads", "train.prometheus_port",
+    "comm.interface", "plan.cluster",  "parallel.schedule_file"};
 
 bool is_in_section(std::string_view key, std::string_view section) {
   return key.starts_with(section) && key.substr(section.size()).starts_with('.');

@@ -45,6 +45,4 @@ std::vector<Difference> diff(const RunConfig& before, const RunConfig& after) {
 
 bool operator==(const RunConfig& a, const RunConfig& b) { return diff(a, b).empty(); }
 
-Hash128 hash(const RunConfig& config) { return xxh3_128(to_yaml(config)); }
-
 }  // namespace shoal::config

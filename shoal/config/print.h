@@ -1,5 +1,5 @@
-// print.h -- a config as text: the resolved form that is printed and kept with a run, the
-// difference between two of them, and a hash that names one.
+// print.h -- a config as text: the resolved form that is printed and kept with a run,
+// and the difference between two of them.
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,6 @@
 
 #include "shoal/config/field.h"
 #include "shoal/config/run_config.h"
-#include "shoal/core/checksum.h"
 
 namespace shoal::config {
 
@@ -33,8 +32,5 @@ struct Difference {
 // Returns the keys whose values differ. Both tables are made from the same type of config.
 std::vector<Difference> diff(const Table& before, const Table& after);
 std::vector<Difference> diff(const RunConfig& before, const RunConfig& after);
-
-// Returns the hash of to_yaml(config): equal configs have the same hash on every host.
-Hash128 hash(const RunConfig& config);
 
 }  // namespace shoal::config

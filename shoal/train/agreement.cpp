@@ -2,15 +2,27 @@
 
 #include "shoal/comm/texts.h"
 #include "shoal/config/agreement.h"
+#include "shoal/core/checksum.h"
 #include "shoal/core/error.h"
+#include "shoal/plan/schedule_text.h"
 
 namespace shoal::train {
+namespace {
+
+std::string told(const config::RunConfig& config, const std::string& data) {
+  std::string text = config::shared_by_ranks(config) + format("identity of the data: {}\n", data);
+  if (const std::optional<std::string>& file = config.parallel.schedule_file)
+    text += format("hash of the pipeline schedule: {}\n",
+                   xxh3_128(plan::to_text(plan::read_schedule(*file))).hex());
+  return text;
+}
+
+}  // namespace
 
 void require_agreement(comm::World& world,
                        const config::RunConfig& config,
                        const std::string& data) {
-  const std::string mine =
-      config::shared_by_ranks(config) + format("identity of the data: {}\n", data);
+  const std::string mine = told(config, data);
   const std::string first = comm::text_of_first(world, mine, "what rank 0 was told");
   const std::string difference = config::difference(mine, first);
   if (!world.control().any(!difference.empty(), "whether all ranks were told the same")) return;

@@ -2,15 +2,20 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include <sys/resource.h>
 
 #include <ATen/ATen.h>
 #include <c10/core/CachingDeviceAllocator.h>
 
+#include "shoal/config/value.h"
+#include "shoal/core/log.h"
 #include "shoal/core/quantities.h"
+#include "shoal/train/device_peaks.h"
 
 namespace shoal::train {
+namespace {
 
 double measured_peak(at::ScalarType dtype) {
   constexpr int64_t kSize = 1024;
@@ -28,6 +33,19 @@ double measured_peak(at::ScalarType dtype) {
     best = std::max(best, 2.0 * kSize * kSize * kSize / seconds);
   }
   return best;
+}
+
+}  // namespace
+
+std::function<double()> peak_of_device(const comm::World& world,
+                                       config::Precision precision,
+                                       at::ScalarType dtype) {
+  if (world.device().is_cpu()) return [dtype] { return measured_peak(dtype); };
+  const std::optional<double> peak = dense_peak(world.device_name(), precision);
+  if (!peak && world.rank() == 0)
+    log::info("no peak is known of {} in {}: there will be no mfu", world.device_name(),
+              config::write_value(precision));
+  return [peak] { return peak.value_or(0); };
 }
 
 int64_t peak_memory(c10::Device device) {

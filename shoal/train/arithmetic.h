@@ -1,13 +1,21 @@
 // arithmetic.h -- the peaks of this device: operations per second, and memory.
 #pragma once
 
+#include <functional>
+
 #include <ATen/core/Tensor.h>
+
+#include "shoal/comm/world.h"
+#include "shoal/config/train_config.h"
 
 namespace shoal::train {
 
-// Returns the operations per second of a bare matrix product in that type on this CPU, the best of
-// a short measurement: the peak of this machine, not of a data sheet.
-double measured_peak(at::ScalarType dtype);
+// Returns what tells the operations per second of a bare matrix product on this rank's device. A CPU
+// is measured at each call, the best of a short time, because others may have it meanwhile; a GPU is
+// looked up (device_peaks.h). 0: nothing is known.
+std::function<double()> peak_of_device(const comm::World& world,
+                                       config::Precision precision,
+                                       at::ScalarType dtype);
 
 // Returns the most bytes that this process has held so far on the device: reserved by libtorch's
 // allocator on a GPU, resident on a CPU.

@@ -7,6 +7,7 @@
 #include <ATen/ATen.h>
 
 #include "shoal/core/activity.h"
+#include "shoal/core/format.h"
 
 namespace shoal::train {
 namespace {
@@ -38,12 +39,29 @@ std::vector<Stragglers::Slow> Stragglers::end_step() {
   }
   const std::chrono::duration<double> waited = Activity::waited() - waited_before_;
   window_.push_back(std::max(0.0, seconds_since(began_) - waited.count()));
-  if (window_.size() == kWindow && world_.size() > 1) {
-    asked_ = at::zeros({world_.size()}, at::kDouble);
-    asked_.mutable_data_ptr<double>()[world_.rank()] = lower_median(std::exchange(window_, {}));
-    later_ = world_.control().all_reduce_later(asked_, comm::Reduce::kSum, "own times of ranks");
-  }
+  if (window_.size() < kWindow) return slow;
+  const double own = lower_median(std::exchange(window_, {}));
+  if (world_.size() == 1) return slow;
+  asked_ = at::zeros({world_.size()}, at::kDouble);
+  asked_.mutable_data_ptr<double>()[world_.rank()] = own;
+  later_ = world_.control().all_reduce_later(asked_, comm::Reduce::kSum, "own times of ranks");
   return slow;
+}
+
+std::string Stragglers::names(const std::vector<Slow>& slow) const {
+  constexpr size_t kMostNamed = 4;
+  const std::vector<std::string> hosts = world_.hosts();
+  std::string text;
+  for (size_t i = 0; i < std::min(slow.size(), kMostNamed); ++i) {
+    const Slow& each = slow[i];
+    text += format(
+        "{}rank {} on {} computes {:.2f} times as long as others of its stage ({:.1f} ms "
+        "of its own in a step, others {:.1f} ms)",
+        i == 0 ? "" : "; ", each.rank, hosts[static_cast<size_t>(each.rank)],
+        each.seconds / each.others, each.seconds * 1e3, each.others * 1e3);
+  }
+  if (slow.size() > kMostNamed) text += format("; and {} more", slow.size() - kMostNamed);
+  return text;
 }
 
 std::vector<Stragglers::Slow> Stragglers::not_yet_told(std::vector<Slow> slow) {

@@ -4,18 +4,20 @@
 //   Stragglers stragglers(world, mesh);
 //   stragglers.begin_step();
 //   ...                                        // a step
-//   for (const Stragglers::Slow& slow : stragglers.end_step()) ...
+//   const std::vector<Stragglers::Slow> slow = stragglers.end_step();
+//   log::warn("{}", stragglers.names(slow));
 //
 // A rank's own time is that of the step without the time that its thread waited for others, which the
-// activity board knows. Every `kWindow` steps
-// ranks exchange the median of theirs, in the background of the next step. Ranks of one pipeline stage
-// have the same work, so each is compared with the median of its stage; a rank that is alone in its
-// stage is compared with nobody. One window may be bad luck on a busy host: who was slow in two in a row is slow. Nothing is done about a slow rank but to name it: a false stop costs
-// more than a slow step.
+// activity board knows. Every `kWindow` steps ranks exchange the median of theirs, in the background
+// of the next step. Ranks of one pipeline stage have the same work, so each is compared with the
+// median of its stage; a rank that is alone in its stage is compared with nobody. One window may be
+// bad luck on a busy host: who was slow in two in a row is slow. Nothing is done about a slow rank
+// but to name it: a false stop costs more than a slow step.
 #pragma once
 
 #include <chrono>
 #include <set>
+#include <string>
 #include <vector>
 
 #include <ATen/core/Tensor.h>
@@ -44,6 +46,9 @@ class Stragglers {
   // Returns ranks that have been slow for two windows, the slowest first, once each until they are
   // fast again. Collective.
   std::vector<Slow> end_step();
+
+  // Returns the slowest of them in words, with their hosts. Collective.
+  [[nodiscard]] std::string names(const std::vector<Slow>& slow) const;
 
  private:
   [[nodiscard]] std::vector<Slow> judge(const at::Tensor& medians) const;

@@ -24,25 +24,11 @@
 #include "shoal/plan/sharding.h"
 #include "shoal/train/agreement.h"
 #include "shoal/train/arithmetic.h"
-#include "shoal/train/device_peaks.h"
 #include "shoal/train/evaluation.h"
 #include "shoal/train/samples.h"
 
 namespace shoal::train {
 namespace {
-
-// Returns what tells the peak of this rank's device: a CPU is measured again and again, because
-// others may have it; a GPU is looked up. 0: nothing is known.
-std::function<double()> peak_of_device(const comm::World& world,
-                                       config::Precision precision,
-                                       at::ScalarType type) {
-  if (world.device().is_cpu()) return [type] { return measured_peak(type); };
-  const std::optional<double> peak = dense_peak(world.device_name(), precision);
-  if (!peak && world.rank() == 0)
-    log::info("no peak is known of {} in {}: there will be no mfu", world.device_name(),
-              config::write_value(precision));
-  return [peak] { return peak.value_or(0); };
-}
 
 // Returns the model in the directory that train.init_from names.
 config::ModelConfig foreign_model(const std::filesystem::path& directory) {
@@ -334,21 +320,10 @@ std::optional<End> Trainer::agree_after_step() {
 
 void Trainer::name_stragglers(const std::vector<Stragglers::Slow>& slow, metrics::Sinks& sinks) {
   if (slow.empty()) return;
-  constexpr size_t kMostNamed = 4;
-  const std::vector<std::string> hosts = world_.hosts();
+  const std::string names = stragglers_.names(slow);
   if (!writes()) return;
-  std::string text;
-  for (size_t i = 0; i < std::min(slow.size(), kMostNamed); ++i) {
-    const Stragglers::Slow& each = slow[i];
-    text += format(
-        "{}rank {} on {} computes {:.2f} times as long as others of its stage ({:.1f} ms "
-        "of its own in a step, others {:.1f} ms)",
-        i == 0 ? "" : "; ", each.rank, hosts[static_cast<size_t>(each.rank)],
-        each.seconds / each.others, each.seconds * 1e3, each.others * 1e3);
-  }
-  if (slow.size() > kMostNamed) text += format("; and {} more", slow.size() - kMostNamed);
-  log::warn("slow since step {}: {}", progress_.step - Stragglers::kWindow, text);
-  sinks.text(progress_.step, "straggler", text);
+  log::warn("slow since step {}: {}", progress_.step - Stragglers::kWindow, names);
+  sinks.text(progress_.step, "straggler", names);
 }
 
 void Trainer::note_skipped(bool skipped, int64_t step) {
@@ -397,8 +372,7 @@ End Trainer::run(metrics::Sinks& sinks) {
 End Trainer::take_steps(metrics::Sinks& sinks) {
   // What an operation, a call or a file shows for itself hides this: a thread that hangs anywhere
   // else is found as well.
-  const Activity doing("between operations",
-                       ranks_.device().is_cpu() ? Pace::kOwn : Pace::kOthers);
+  const Activity doing("between operations", ranks_.device().is_cpu() ? Pace::kOwn : Pace::kOthers);
   std::optional<End> end;
   // A rank may have been lost while the last step was saved.
   if (world_.round().number > 0 && progress_.step == config_.train.steps)

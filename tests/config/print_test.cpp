@@ -107,15 +107,6 @@ TEST(Diff, NamesTheKeysAndBothValues) {
   EXPECT_FALSE(before == after);
 }
 
-TEST(Hash, NamesTheContent) {
-  RunConfig config;
-  const Hash128 before = hash(config);
-  EXPECT_EQ(before, hash(RunConfig{}));
-  EXPECT_EQ(before, xxh3_128(to_yaml(config)));
-  config.run.seed = 1235;
-  EXPECT_NE(before.hex(), hash(config).hex());
-}
-
 TEST(Save, WritesWhatLoadsAsTheSame) {
   const tests::TempDir dir;
   const auto config = perturbed<RunConfig>();

@@ -136,9 +136,9 @@ class Faults(unittest.TestCase):
         shoal("prepare", "--input", cls.scratch / f"{name}.txt", "--tokenizer", "byte", "--separator", r"\n\n",
               "--validation", validation, "--output", cls.scratch / name)
 
-    def run_of(self, name, *sets, ranks=1, sources=("tokens",), launch=()):
+    def run_of(self, name, *sets, ranks=1, sources=("tokens",), launch=(), before=()):
         paths = ",".join(str(self.scratch / source) for source in sources)
-        return Run(self.scratch, name, f"data.sources=[{paths}]", *MODEL, *TRAINING, *sets, ranks=ranks, launch=launch)
+        return Run(self.scratch, name, f"data.sources=[{paths}]", *MODEL, *TRAINING, *sets, ranks=ranks, launch=launch, before=before)
 
     def started(self, run, step):
         """The process of a run that has come to that step."""
@@ -209,10 +209,16 @@ class Ranks(Faults):
 
     def test_ranks_that_are_told_something_else(self):
         """A host with an old copy of the config or of the tokens."""
-        run = self.run_of("told", "train.steps=5", "parallel.sharding=full_shard", "parallel.dp_shard=2")
         others = str(self.scratch / "others")
-        for change, says in (("optimizer.lr=1e-4", r"rank 1 was started with optimizer\.lr: 1\.0e-04, not 0\.003 as rank 0"),
-                             (f"data.sources=[{others}]", r"rank 1 was started with identity of the data: ")):
+        by_hand, changed = (self.scratch / f"{name}.schedule" for name in ("by_hand", "changed"))
+        by_hand.write_text("rank 0: F0 F1 B0 B1\nrank 1: F0 F1 B0 B1\n")
+        changed.write_text("rank 0: F0 F1 B0 B1\nrank 1: F0 B0 F1 B1\n")
+        sharded = ["parallel.sharding=full_shard", "parallel.dp_shard=2"]
+        staged = ["parallel.pp=2", "parallel.schedule=file", f"parallel.schedule_file={by_hand}", "train.batch=2", "train.micro_batch=1"]
+        for layout, change, says in ((sharded, "optimizer.lr=1e-4", r"rank 1 was started with optimizer\.lr: 1\.0e-04, not 0\.003 as rank 0"),
+                                     (sharded, f"data.sources=[{others}]", r"rank 1 was started with identity of the data: "),
+                                     (staged, f"parallel.schedule_file={changed}", r"rank 1 was started with hash of the pipeline schedule: ")):
+            run = self.run_of("told", "train.steps=5", *layout)
             port = free_port()
             processes = [subprocess.Popen([*run.command, *(["--set", change] if rank == 1 else [])], stdout=subprocess.DEVNULL,
                                           stderr=subprocess.PIPE, text=True, start_new_session=True,
@@ -223,6 +229,12 @@ class Ranks(Faults):
                 _, said = process.communicate(timeout=PATIENCE)
                 self.assertEqual(process.returncode, 2, said)
             self.assertRegex(said, says)
+
+    def test_every_rank_may_open_as_many_files_as_its_host_allows(self):
+        run = self.run_of("descriptors", "train.steps=1000000", ranks=2, before=["prlimit", "--nofile=300:2999"])
+        launcher = self.started(run, 2)
+        for pid in ranks_of(launcher).values():
+            self.assertRegex(pathlib.Path(f"/proc/{pid}/limits").read_text(), r"Max open files +2999 +2999 ")
 
     def test_a_rank_that_comes_back_with_another_config_is_left_out(self):
         file = self.scratch / "edited.yaml"

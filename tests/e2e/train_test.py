@@ -44,9 +44,9 @@ class Train(unittest.TestCase):
     def run_directory(self, name):
         return self.scratch / "runs" / name
 
-    def start(self, name, *sets):
+    def start(self, name, *sets, before=()):
         words = [word for text in (f"run.name={name}", "train.init_from=resume", *sets) for word in ("--set", text)]
-        return subprocess.Popen([SHOAL, "train", "config.yaml", *words], cwd=self.scratch, stdout=subprocess.DEVNULL,
+        return subprocess.Popen([*before, SHOAL, "train", "config.yaml", *words], cwd=self.scratch, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.PIPE)
 
     def wait_for_step(self, name, step, process):
@@ -172,6 +172,28 @@ class Kills(Train):
             process = self.start(name)
             process.communicate()
             self.assertEqual(figures_of(self.run_directory(name)), self.whole)
+
+    def test_a_hangup_stops_a_run_unless_it_was_started_with_nohup(self):
+        for name, before, code in (("hangup", [], 75), ("nohup", ["nohup"], 0)):
+            process = self.start(name, before=before)
+            self.wait_for_step(name, 13, process)
+            process.send_signal(signal.SIGHUP)
+            _, error = process.communicate()
+            self.assertEqual(process.returncode, code, error)
+        self.assertEqual(figures_of(self.run_directory("nohup")), self.whole)
+
+    def test_a_validation_split_without_targets_has_no_loss(self):
+        """Prompts are not learned, and completions are beyond the samples that are evaluated."""
+        texts = [{"prompt": f"{number * 'a'} deep water " * 100, "completion": "s"} for number in range(12)]
+        (self.scratch / "prompts.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
+        shoal("prepare", "--input", "prompts.jsonl", "--fields", "prompt,completion", "--tokenizer", "tok", "--validation", "hash:0.5",
+              "--output", "prompts", cwd=self.scratch)
+        said = self.train("run.name=untold", "data.sources=[prompts]", "train.steps=6", "train.eval_every=3", "train.eval_batches=1").stderr
+        self.assertEqual(said.count("no target of the validation samples counts"), 2, said)
+        self.assertEqual({row[2] for row in figures_of(self.run_directory("untold")).values()}, {""})
+        self.assertFalse((self.run_directory("untold") / "checkpoints" / "best.json").exists())
+        said = shoal("eval", "runs/untold", "--data", "prompts", "--batches", "1", cwd=self.scratch, code=3).stderr
+        self.assertIn("no target", said)
 
 
 class Wrong(Train):
