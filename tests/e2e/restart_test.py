@@ -74,6 +74,7 @@ def main():
                 for fault in range(1, share + 1):
                     faults.strike(struck, process, said, fault, options.kind or ("stop" if done % 3 == 2 else "kill"))
                     done += 1
+                struck.reaches(steps, process)
                 process.wait(timeout=PATIENCE)
             finally:
                 kill(process)

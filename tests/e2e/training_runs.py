@@ -11,7 +11,7 @@ import time
 BINARY = pathlib.Path(os.environ["SHOAL_BINARY_DIR"]).resolve()
 SHOAL = str(BINARY / "shoal")
 
-# For one command, whatever else the machine does: only what hangs takes so long.
+# For one command, or for the next step of a run, whatever else the machine does: only what hangs takes so long.
 PATIENCE = 120
 
 
@@ -85,11 +85,14 @@ class Run:
 
     def reaches(self, step, process):
         """Waits until the run has written that step. False: it has ended."""
-        until = time.monotonic() + PATIENCE
+        seen, since = None, time.monotonic()
         while process.poll() is None:
-            if self.last_step() >= step:
+            now = self.last_step()
+            if now >= step:
                 return True
-            assert time.monotonic() < until, f"{self.directory.name} does not come to step {step} in {PATIENCE} s"
+            if now != seen:
+                seen, since = now, time.monotonic()
+            assert time.monotonic() < since + PATIENCE, f"{self.directory.name} stays at step {now} for {PATIENCE} s, and should come to {step}"
             time.sleep(0.005)
         return False
 
