@@ -20,7 +20,7 @@ from training_runs import PATIENCE, Run, end_of, kill, ranks_of, shoal
 
 SOURCE = pathlib.Path(os.environ["SHOAL_SOURCE_DIR"]).resolve()
 # A stuck rank speaks a tenth of this before the calls of its peers run out: more than a busy host takes away.
-HANG_DEADLINE = 6  # seconds
+HANG_DEADLINE = 10  # seconds
 COMMON = ["train.eval_every=0", "train.batch=4", "train.micro_batch=2", "train.save_every=0", "train.threads=1", "train.steps=1000000",
           "model.layers=3", "model.width=48", "model.heads=3", "model.context=61"]
 
