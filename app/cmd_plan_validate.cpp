@@ -5,6 +5,7 @@
 #include <set>
 
 #include "shoal/config/cluster_config.h"
+#include "shoal/core/error.h"
 #include "shoal/core/format.h"
 #include "shoal/core/quantities.h"
 #include "shoal/core/shipped_file.h"
@@ -42,6 +43,8 @@ struct Scored {
 };
 
 std::vector<Machine> machines_of(const ValidateWords& words) {
+  if (words.clusters.empty() && !words.fitted.empty())
+    throw UsageError("--fitted says what the file of --cluster was fitted on: give that as well");
   if (words.clusters.empty()) return score::read_machines(own_or_shipped(words.directory));
   std::vector<Machine> machines;
   for (const std::string& file : words.clusters)

@@ -34,8 +34,15 @@ std::vector<Machine> read_machines(const std::filesystem::path& directory) {
 
 std::vector<Machine> machines_of(const config::ClusterConfig& cluster,
                                  const std::vector<std::string>& fitted) {
+  const std::vector<std::string> sources = timed_sources();
+  for (const std::string& name : fitted) {
+    if (std::find(sources.begin(), sources.end(), name) != sources.end()) continue;
+    std::string known;
+    for (const std::string& source : sources) known += (known.empty() ? "" : ", ") + source;
+    throw UsageError(format("no source of step times is called '{}': there are {}", name, known));
+  }
   std::vector<Machine> machines;
-  for (const std::string& source : timed_sources()) {
+  for (const std::string& source : sources) {
     const bool is_fitted = std::find(fitted.begin(), fitted.end(), source) != fitted.end();
     machines.push_back({source, cluster, is_fitted ? Evidence::kFit : Evidence::kTest});
   }

@@ -24,7 +24,8 @@ struct Machine {
 // and UsageError when a cluster file is.
 std::vector<Machine> read_machines(const std::filesystem::path& directory);
 
-// Returns a machine for every source with step times.
+// Returns a machine for every source with step times. Throws UsageError when no source has a name in
+// `fitted`.
 std::vector<Machine> machines_of(const config::ClusterConfig& cluster,
                                  const std::vector<std::string>& fitted);
 
