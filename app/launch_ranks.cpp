@@ -45,7 +45,7 @@ int launch_ranks(std::vector<cluster::Program> programs,
     if (!verdict.note.empty()) std::cerr << "launch: " << verdict.note << std::endl;
     if (!verdict.wait) return verdict.exit_code;
     if (const auto number = cluster::stop_signal_within(*verdict.wait, options.orders))
-      return *number == SIGTERM ? static_cast<int>(ExitCode::kRequeue) : kSignalExitBase + *number;
+      return *number == SIGINT ? kSignalExitBase + SIGINT : static_cast<int>(ExitCode::kRequeue);
     for (cluster::Program& program : programs) tell_program(program, result.cause);
   }
 }

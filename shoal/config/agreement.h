@@ -11,8 +11,8 @@
 
 namespace shoal::config {
 
-// Returns a line for each key that decides what is computed or communicated: all but paths and what a
-// host may decide for itself.
+// Returns a line for each key that decides what is computed or communicated: all but those that a host
+// may decide for itself, such as where it keeps data. train.init_from is compared as it is written.
 std::string shared_by_ranks(const RunConfig& config);
 
 // Returns a line for each key that says what the tensors of a checkpoint mean: another model, or another

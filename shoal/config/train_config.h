@@ -93,7 +93,7 @@ struct TrainConfig {
     visit("sample_tokens", self.sample_tokens, "tokens sampled at an evaluation",
           between(int64_t{0}, int64_t{1} << 20));
     visit("save_every", self.save_every,
-          "steps between checkpoints; 0: only the last one, and on SIGTERM",
+          "steps between checkpoints; 0: only the last one, and one when a signal stops the run",
           between(int64_t{0}, kMost));
     visit("keep", self.keep, "newest checkpoints that are kept beside the best one",
           between(1, 100'000));
