@@ -171,7 +171,7 @@ int compare(const DiffWords& words) {
 void add_checkpoint_diff(Arguments& command, int& exit_code) {
   const auto words = std::make_shared<DiffWords>();
   Arguments diff =
-      command.subcommand("diff", "in what two differ; exit code 0: in nothing, 1: in that",
+      command.subcommand("diff", "compare two checkpoints; exit code 0: equal, 1: different",
                          [words, &exit_code] { exit_code = compare(*words); });
   diff.footer(
       "  shoal checkpoint diff runs/a runs/b/checkpoints/step-000002000 --only weights.\n\n"

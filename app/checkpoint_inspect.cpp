@@ -113,7 +113,7 @@ void inspect(const InspectWords& words) {
 void add_checkpoint_inspect(Arguments& command) {
   const auto words = std::make_shared<InspectWords>();
   Arguments inspecting =
-      command.subcommand("inspect", "what is in one", [words] { inspect(*words); });
+      command.subcommand("inspect", "print its contents", [words] { inspect(*words); });
   inspecting.option("PATH", words->path, "a checkpoint, or a run: its newest",
                     {.shown = "DIR", .required = true});
   inspecting.flag("--tensors", words->tensors,

@@ -73,14 +73,14 @@ void prune(const PruneWords& words) {
 void add_checkpoint_prune(Arguments& command) {
   const auto words = std::make_shared<PruneWords>();
   Arguments pruning =
-      command.subcommand("prune", "remove old ones of a run that nobody trains at the moment",
+      command.subcommand("prune", "remove old checkpoints of a run that is not being trained",
                          [words] { prune(*words); });
   pruning.footer(
       "  shoal checkpoint prune runs/small --keep 3 --every 10000 --dry-run\n\n"
       "The best by validation loss always stays, and so does what is damaged. A run that trains\n"
       "prunes by itself: train.keep and train.keep_every.");
   pruning.option("RUN", words->run, "directory of the run", {.shown = "DIR", .required = true});
-  pruning.option("--keep", words->keep, "so many of the newest stay",
+  pruning.option("--keep", words->keep, "number of newest ones to keep",
                  {.shown = "K", .required = true, .range = {{1, kMaxSteps}}});
   pruning.option("--every", words->every, "and those of steps that N divides; 0 (default): none",
                  {.shown = "N", .range = {{0, kMaxSteps}}});

@@ -77,7 +77,7 @@ Arguments arguments_of(LaunchWords& words) {
   command.option("--grace", words.grace, "seconds between asking ranks to stop and killing them",
                  {.shown = "S", .range = {{0, 3600}}});
   command.option("--max-restarts", words.max_restarts,
-                 "start the ranks again when one fails, at most so often; training resumes",
+                 "start the ranks again when one fails, at most N times; training resumes",
                  {.shown = "N", .range = {{0, 1'000'000}}});
   command.option("--stage", words.stage,
                  "copy the program to this directory of each host's own disk, and run it there",

@@ -151,7 +151,7 @@ void require_memory(const config::RunConfig& config, const comm::World& world) {
   if (needed <= there) return;
   throw UsageError(format(
       "a step needs {} of memory, but this host has {}: lower train.micro_batch, train.batch "
-      "or the model, or use more ranks; `shoal plan CONFIG` tells what needs how much",
+      "or the model, or use more ranks; `shoal plan CONFIG` shows what takes the memory",
       format_bytes(needed), format_bytes(there)));
 }
 

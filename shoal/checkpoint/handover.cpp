@@ -41,7 +41,7 @@ void hand_over(const CarriedState* mine, const TrainingState& state, comm::Group
                  at::TensorOptions().dtype(at::kLong).device(state.model.device()));
     replicas.all_reduce(source, comm::Reduce::kMin, "who has the state").wait();
     const auto root = static_cast<int>(source.item<int64_t>());
-    if (root == replicas.size()) throw PeerLost("no rank that is left has the state of this one");
+    if (root == replicas.size()) throw PeerLost("no remaining rank has the state of this one");
     for (size_t i = 0; i < held.size() && has; ++i) held[i].flat.copy_((*mine)[i].flat);
     broadcast(held, replicas, root);
   });

@@ -4,8 +4,8 @@
 //   ...                                                      // the next round has other ranks
 //   hand_over(has_it ? &carried : nullptr, state, replicas);
 //
-// A rank takes its own tensors along. One that has none, because its process was started again, an
-// update was torn, or it has another place now, receives them from a replica.
+// A rank keeps its own tensors. One without valid tensors, because its process was restarted, an
+// update was interrupted, or it has another place in the mesh now, receives them from a replica.
 #pragma once
 
 #include <vector>

@@ -8,12 +8,12 @@
 //   saver.finish();              // at the end of the run
 //
 //   begin()     all ranks copy, then write behind the steps      kWriting
-//   advance()   nobody writes any more: reports are exchanged    kLooking, whether each sees what another wrote
+//   advance()   every rank has written: reports are exchanged    kLooking for another rank's files
 //   advance()   all do                                           kCommitting, rank 0 alone
 //   advance()   rank 0 is done: idle again
 //
 // A separate thread waits for the disk in each phase; only the loop's thread communicates. At most
-// one save is under way; a save that is due before it is over is left out. A save that fails leaves
+// one save is in progress; a save that is due meanwhile is skipped. A save that fails leaves
 // earlier checkpoints as they were: training goes on.
 #pragma once
 

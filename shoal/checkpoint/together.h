@@ -1,4 +1,4 @@
-// together.h -- runs work on all ranks that fails on all of them when it fails on one.
+// together.h -- runs a function on all ranks; when it fails on one rank, it fails on all of them.
 #pragma once
 
 #include <exception>
@@ -9,7 +9,7 @@
 
 namespace shoal::checkpoint {
 
-// Throws, on all ranks, the error of the first one that has any; with its exit code. Collective.
+// Throws on all ranks the error of the lowest rank that has one, with its exit code. Collective.
 void throw_first(comm::World& world, const char* what, const std::optional<DataError>& mine);
 
 // Runs `work` on each rank. When it throws on any rank, all ranks throw DataError, so that none

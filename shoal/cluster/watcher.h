@@ -1,19 +1,19 @@
-// watcher.h -- a thread of each rank that tells the others that the rank lives and what it is doing,
-// and notices two things that no call notices in time: a rank that has fallen silent, and a thread
-// of this rank that is stuck.
+// watcher.h -- a thread of each rank that sends heartbeats with what the rank is doing, and notices two
+// failures that no call notices in time: a rank whose heartbeats stop, and a thread of this rank that
+// is stuck.
 //
 //   Watcher watcher({.rank = 3, .world_size = 8, .store = store, .board = &board, .on_end = end});
 //   watcher.tell_step(41);
 //
-// Each rank writes a beat into the job's store; rank 0 reads all of them, so that one clock decides.
-// When a rank has not beaten for the silence that follows from the deadline (30 seconds of 10
+// Each rank writes its heartbeat to the job's store; rank 0 reads all of them, so that one clock
+// decides. When a heartbeat is overdue by the silence that follows from the deadline (30 seconds of 10
 // minutes), rank 0 says so in the store, and all ranks end: a host without power is noticed long
-// before the deadline of the call that waits for it. A beat says what the rank is doing, which is
-// what a peer that waits for it in vain reports. When the thread that takes steps makes no progress
-// for most of the deadline, though nobody keeps it waiting, the watcher logs where all threads of the
-// rank are, and ends it: before the calls of its peers run out, so that the cause is said first.
+// before the deadline of the call that waits for it. A peer whose call times out reports what the last
+// heartbeat of the missing rank said. When the step thread makes no progress for most of the deadline,
+// without waiting for another rank, the watcher logs the stacks of all threads and ends the rank:
+// before the calls of its peers time out, so that the cause is reported first.
 //
-// A watcher that was itself away, because the whole job was suspended, begins to count anew.
+// A watcher that was itself suspended, with the whole job, restarts its timers.
 #pragma once
 
 #include <algorithm>

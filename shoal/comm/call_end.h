@@ -1,4 +1,4 @@
-// call_end.h -- when a call was over, which is before somebody waited for it where it overlapped.
+// call_end.h -- the time at which a call completed: before its wait, if it overlapped other work.
 // Private to comm/.
 //
 //   CallEnd end(state, call, works);                   // right after they were started

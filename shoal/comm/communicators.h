@@ -49,8 +49,8 @@ struct CommunicatorsOptions {
   bool reuse_groups = false;
   bool can_be_left = false;  // before its calls have ended
   ActivityBoard* board = nullptr;
-  // Calls of the control are made on a thread of its own: who comes and goes while they are under way
-  // listens to the others alone.
+  // The control makes its calls on a thread of its own, so a listener that is set while they are
+  // in flight (World::listen) observes only the other groups.
   ListenerSlot listener = std::make_shared<std::atomic<CallListener*>>(nullptr);
   ListenerSlot control_listener = std::make_shared<std::atomic<CallListener*>>(nullptr);
   // Called on a thread of its own when a call on a device's streams has passed its deadline.
@@ -76,7 +76,7 @@ class Communicators {
   Control& control();
   void close_doors();
 
-  // Nothing waits any more, because the process is about to end.
+  // Marks the job as failed: no call waits any more, because the process is about to end.
   void fail();
   [[nodiscard]] bool can_break_off() const;
   // Ends calls that are under way, with errors; on any thread.

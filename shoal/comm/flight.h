@@ -18,7 +18,7 @@ struct Flight {
   Clock::time_point began = Clock::now();
   Call call;
   std::vector<c10::intrusive_ptr<c10d::Work>> works;
-  std::optional<CallEnd> end;       // when somebody listens
+  std::optional<CallEnd> end;       // only with a listener
   std::vector<at::Tensor> tensors;  // kept alive as long as the communication
 };
 

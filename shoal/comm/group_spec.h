@@ -29,8 +29,8 @@ class RollCall {
   virtual void enroll(const GroupSpec& group,
                       std::shared_ptr<const std::atomic<uint64_t>> begun) = 0;
 
-  // Records that this rank is here and waits, and how far it has come in each of its groups; and
-  // takes that back. A rank may wait in several calls.
+  // sign() records that this rank waits, and how far it has come in each of its groups; leave()
+  // removes the record. A rank may wait in several calls.
   virtual void sign() = 0;
   virtual void leave() = 0;
 

@@ -22,7 +22,7 @@ namespace shoal::comm {
 
 class StreamWatch;
 
-// What the groups of a job know of its failure, together.
+// The failure state that all groups of a job share.
 struct JobHealth {
   std::atomic<bool> broken{false};  // a call of some group has failed: nothing waits any more
   // All connections have been shut down: nobody waits for what was under way, and groups can be
@@ -40,8 +40,8 @@ struct JobHealth {
     left_behind.clear();
   }
 
-  // A transfer that a thread waits for, and which abort_transfers() ends: by itself it may not, although
-  // its connection is shut down.
+  // A send or receive that a thread waits for, and which abort_transfers() can abort: it may not
+  // fail by itself when its connection is shut down.
   class Abortable {
    public:
     Abortable(JobHealth& job, c10d::Work& work) : job_(job), work_(work) {

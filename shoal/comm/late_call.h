@@ -27,8 +27,8 @@ class LateCall {
 
   // Whether the call is a transfer.
   [[nodiscard]] bool names_its_peer() const;
-  // Tells the others that this rank is here, and how far it has come. Half-way through the deadline is the time for
-  // it: then whoever gives up first finds everybody who is here.
+  // Tells the others that this rank is here, and how far it has come. Called half-way through the
+  // deadline, so that the first rank to time out sees every rank that has arrived.
   void sign();
   // Takes the signature back: the call has ended after all.
   void passed();

@@ -28,7 +28,7 @@ class MeshGroups {
   [[nodiscard]] const plan::Mesh& mesh() const { return mesh_; }
   [[nodiscard]] Group along(plan::AxisSet axes) const;
 
-  // Connects every group anew, in the same order; handles that others have of them stay valid. Collective.
+  // Reconnects every group, in the same order; existing handles stay valid. Collective.
   void rebuild(World& world);
 
  private:

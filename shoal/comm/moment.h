@@ -20,8 +20,8 @@
 
 namespace shoal::comm {
 
-// What the events of a device are read with: one of them, at a known time of the host. On a CPU there is nothing to
-// know.
+// The reference that converts events of a device to host time: one event, recorded at a known host
+// time. A CPU needs none.
 class DeviceClock {
  public:
   // Waits until the current stream has done its work.

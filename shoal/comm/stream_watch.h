@@ -40,7 +40,7 @@ class StreamWatch {
   };
 
   void run();
-  // Drops the calls that have ended; the time of the oldest one that has not begins then.
+  // Drops the calls that have completed, and restarts the timer of the oldest one that has not.
   void drop_ended();
   // Returns the oldest call when its deadline is over; signs the roll before that.
   LateCall* find_late();

@@ -105,7 +105,7 @@ class World::Parts {
     if (!difference.empty())
       throw UsageError(
           format("rank {} is started with {} as the job it would return to: it is left out until "
-                 "the job is started anew",
+                 "the job is restarted",
                  me.rank, difference));
   }
 

@@ -52,8 +52,8 @@ struct WorldOptions {
   // Whether the job may go on with other ranks: next_round(). Only Gloo's groups can be left.
   bool rounds = false;
   int spares = 0;  // the last so many ranks take no part until they are called into a round
-  // With rounds: what this rank was told (config/agreement.h). A process that is started while the job
-  // runs ends with UsageError when rank 0 was told something else.
+  // With rounds: the config of this rank, as config::shared_by_ranks() returns it. A process that
+  // joins a running job throws UsageError when rank 0's differs.
   std::string told = "";
 };
 
@@ -100,8 +100,8 @@ class World {
   c10::intrusive_ptr<c10d::Backend> bare_group(const std::string& name,
                                                const std::vector<int>& ranks);
 
-  // From now on this listener, or nobody, observes the calls of the groups that group() makes and has
-  // made. Nothing of theirs is being called.
+  // Sets the listener, or none with nullptr, for the calls of all groups that group() has made and
+  // will make. None of their calls is in flight.
   void listen(CallListener* listener);
 
   Control& control();
@@ -131,11 +131,11 @@ class World {
   // Ends the calls of all groups that are under way, with errors on all ranks. The groups can only be
   // destroyed then.
   void break_off();
-  // Leaves the round with so many finished steps, or nothing when this rank was lost to the others in
-  // the middle of an update, and enters the next. `decide` is called on rank 0. Returns false when the
-  // job is over. Throws PeerLost when it cannot go on, or somebody is lost before the round has begun.
-  // Nobody has a group any more; rank, size and groups are new afterwards. Groups whose calls do not end
-  // are destroyed in the background: destroys_groups().
+  // Leaves the round and enters the next. `steps_done` is the number of finished steps; nothing
+  // when an update of this rank was interrupted. `decide` is called on rank 0. Returns false when
+  // the job is over. Throws PeerLost when the job cannot go on, or a rank is lost before the round
+  // begins. The caller holds no group any more; rank, size and groups are new afterwards. Groups
+  // whose calls do not end are destroyed in the background: destroys_groups().
   // `transfer` is called on the two ranks of a transfer of state, with a group of both and the rank in
   // it that sends.
   bool next_round(std::optional<int64_t> steps_done,

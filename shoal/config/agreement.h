@@ -1,5 +1,5 @@
-// agreement.h -- the part of a config that several must be told alike: all ranks of a job, and all parts of
-// a run that goes on from a checkpoint.
+// agreement.h -- the part of a config that must be the same on all ranks of a job, and before and
+// after a run is resumed from a checkpoint.
 //
 //   shared_by_ranks(config);                  // "run.seed: 1234\nmodel.layers: 2\n..."
 //   difference(mine, theirs);                 // "model.heads: 4, not 8"

@@ -7,7 +7,7 @@
 
 namespace shoal::parallel {
 
-// Pushes a range while it lives. It does nothing without a tool to see it, which says so by
+// Pushes an NVTX range for its lifetime. It does nothing unless a profiler is attached, which sets
 // NVTX_INJECTION64_PATH.
 class OperationRange {
  public:

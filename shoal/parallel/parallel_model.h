@@ -62,7 +62,7 @@ class ParallelModel {
   [[nodiscard]] const std::vector<at::Tensor>& own_losses() const { return executor_.results(); }
   // Runs the rest of that program: the optimizer, and the gathers of weights that stay whole.
   optim::Update update(OperationListener* listener = nullptr);
-  // Whether masters and moments are those after a step: not when update() has thrown in the middle.
+  // Whether masters and moments belong to one step: false after update() has thrown half-way.
   [[nodiscard]] bool is_between_steps() const { return !updating_; }
 
   // Runs this program in later steps with the micro-batches of the plan, in place of that which the

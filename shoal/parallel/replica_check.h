@@ -4,8 +4,8 @@
 //   ReplicaCheck check(model, ranks);
 //   check.differences(world);    // {"rank 5 on n2 holds other bits of blocks.3.mlp.up.weight than its replicas 1, 9"}
 //
-// What is compared is in replica_copies.h. Each rank reduces it to one number, of which a group
-// exchanges the largest and the smallest. Only when they differ, the ranks look for the tensors.
+// replica_copies.h lists the compared tensors. Each rank hashes them to one number, and its group
+// all-reduces the maximum and the minimum. Only if these differ are single tensors compared.
 #pragma once
 
 #include <string>
@@ -18,8 +18,8 @@
 
 namespace shoal::parallel {
 
-// A tensor that some ranks of a group hold other bits of. With a majority of equal ones, `odd` are
-// the others; without, all are, and `equal` is empty.
+// A tensor whose bits differ between ranks of a group. If a majority is equal, `odd` lists the
+// other ranks; otherwise `odd` lists all ranks, and `equal` is empty.
 struct Difference {
   std::string tensor;
   std::vector<int> odd;

@@ -29,7 +29,7 @@ void check_context(const ParallelConfig& parallel, Problems& found) {
   if (parallel.cp == 1) return;
   found.push_back({.where = "parallel.cp",
                    .what = format("{}: sequences cannot be split over ranks yet", parallel.cp),
-                   .hint = "write `cp: 1`; what it leaves, tp, pp or dp_shard can take"});
+                   .hint = "write `cp: 1`; use tp, pp or dp_shard for these ranks"});
 }
 
 void check_copies(const ParallelConfig& parallel, Problems& found) {

@@ -7,8 +7,8 @@
 // Products take as long as their operations, at a share of the peak that grows with their size, or
 // as their bytes, whichever is longer. All else in a unit moves bytes: each tensor that a forward
 // pass leaves is written and read once, and in a backward pass it is read, and its gradient written
-// and read. Where a cluster file holds what was measured (config::MeasuredSpec), that goes before the
-// shares. Collectives are rings: each step takes what config::LinkSpec says of its bytes.
+// and read. Measurements in a cluster file (config::MeasuredSpec) take precedence over the shares.
+// Collectives are rings: each step takes the time that config::LinkSpec has for its bytes.
 #pragma once
 
 #include <map>
@@ -71,9 +71,6 @@ class Costs {
   [[nodiscard]] ComputeSeconds compute(const Operation& operation) const;
 
   [[nodiscard]] CallSeconds of(const OperationCall& call) const;
-
-  // Returns how much of that is missing to the computation that runs beside the call.
-  [[nodiscard]] double taken_by(const OperationCall& call) const;
 
  private:
   [[nodiscard]] ComputeSeconds of_unit(const Operation& operation) const;

@@ -18,8 +18,8 @@ struct FullestRank {
   Memory memory;
 };
 
-// Ranks that differ only along axes of data and have as many rows of the batch hold as much as each
-// other, shards being padded, so that one rank of each stage and tensor place is asked.
+// Data-parallel ranks with the same number of rows need the same memory, because shards are
+// padded: so only one of them is planned for each stage and tensor-parallel rank.
 FullestRank fullest_rank(const PlannedJob& job);
 
 // The rank of a pipeline stage with the highest peak: the worst tensor place.

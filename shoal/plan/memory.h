@@ -41,8 +41,8 @@ struct Memory {
   }
 };
 
-// What an engine holds for a program. When tensors come and go is the program's matter; which ones an
-// engine keeps for a unit is its own. Ours are the default; others are compared with published figures.
+// The tensors that an engine holds while it runs a program. The program says when tensors come and
+// go; the rules say which ones a unit keeps. Other engines' rules are for published figures.
 class MemoryRules {
  public:
   MemoryRules() = default;

@@ -1,5 +1,5 @@
-// other_ranks.h -- the layout of a job on a number of ranks that its config was not written for: what
-// goes on when ranks are lost for good.
+// other_ranks.h -- finds a layout for a number of ranks that the config was not written for, so
+// that a job can continue after it has lost ranks for good.
 //
 //   const OtherLayout found = layout_for(config, cluster, {.ranks = 6, .ranks_per_node = 2});
 //   found.choice.describe()    // "dp 6, no_shard, micro-batch 2"

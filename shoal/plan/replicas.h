@@ -4,10 +4,10 @@
 //   next.seats                  // {0, 1, 2, 3}: one of two replicas is left
 //   replicas_left(config.parallel, 8, 4).dp_replicate      // 1
 //
-// What replicas hold is the same to the bit, so a job can go on as long as every shard, stage and
-// tensor-parallel part is there once. Whoever lacks the state, because it was started again or lost
-// its peers in an update, receives it from a replica: in the next round, or before it from a rank that
-// is left out.
+// Replicas hold the same state to the bit, so a job can go on as long as one copy of every shard,
+// stage and tensor-parallel part is left. A rank without valid state, because it was restarted or
+// lost a peer during an update, receives it from a replica: from a rank of the next round, or,
+// before that round begins, from a rank that it leaves out.
 #pragma once
 
 #include <optional>

@@ -4,8 +4,8 @@
 //   run.days, run.cost, run.lost_share
 //
 // Faults of devices come at random, one in `device_mtbf_hours` of each. A fault costs the restart and,
-// on average, half of what was done since the last checkpoint. Checkpoints are saved as often as loses
-// the least (Young and Daly): every sqrt(2 * save * time between faults).
+// on average, half a checkpoint interval. The interval is the one that loses the least time (Young
+// and Daly): sqrt(2 * time of a save * time between faults).
 #pragma once
 
 #include <optional>

@@ -3,9 +3,9 @@
 //   const SearchResult found = search(config, cluster, /*ranks=*/16'384);
 //   found.best.front().choice, found.best.front().time.seconds
 //
-// All layouts are looked at (choice.h), fastest bound first. Those whose least memory is too much are
-// left out; of the others memory and time are taken from their programs, until no bound is below
-// what was found. So the result is that of timing them all.
+// Layouts (choice.h) are visited in the order of their lower bound on step time. Those whose lower
+// bound on memory exceeds the device are skipped; the programs of the others are timed, until no
+// remaining bound is below the times found. So the result is that of timing all layouts.
 #pragma once
 
 #include <cstdint>

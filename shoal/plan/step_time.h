@@ -42,8 +42,8 @@ struct StepSpan {
 using StepObserver = std::function<void(const StepSpan&)>;
 
 // Returns the time of a step of a job, of which the first rank of each stage is given. `observe` is
-// told all spans of the measured step, and those beside the computation of the step before; without
-// it nothing is recorded.
+// called with all spans of the measured step, and with overlapped communication of the step before
+// it; without `observe` nothing is recorded.
 StepTime step_time(const std::vector<PlannedRank>& stages,
                    const config::ClusterConfig& cluster,
                    const StepObserver& observe = {});

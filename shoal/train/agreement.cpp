@@ -9,7 +9,7 @@
 namespace shoal::train {
 namespace {
 
-std::string told(const config::RunConfig& config, const std::string& data) {
+std::string compared_text(const config::RunConfig& config, const std::string& data) {
   std::string text = config::shared_by_ranks(config) + format("identity of the data: {}\n", data);
   if (const std::optional<std::string>& file = config.parallel.schedule_file)
     text += format("hash of the pipeline schedule: {}\n",
@@ -22,13 +22,13 @@ std::string told(const config::RunConfig& config, const std::string& data) {
 void require_agreement(comm::World& world,
                        const config::RunConfig& config,
                        const std::string& data) {
-  const std::string mine = told(config, data);
-  const std::string first = comm::text_of_first(world, mine, "what rank 0 was told");
+  const std::string mine = compared_text(config, data);
+  const std::string first = comm::text_of_first(world, mine, "config of rank 0");
   const std::string difference = config::difference(mine, first);
-  if (!world.control().any(!difference.empty(), "whether all ranks were told the same")) return;
+  if (!world.control().any(!difference.empty(), "whether all ranks have the same config")) return;
   const std::string named =
       difference.empty() ? "" : format("rank {} was started with {}", world.rank(), difference);
-  for (const std::string& text : comm::all_texts(world, named, "what ranks were told")) {
+  for (const std::string& text : comm::all_texts(world, named, "differences of configs")) {
     if (!text.empty())
       throw UsageError(text + " as rank 0: give all ranks the same config and the same data");
   }

@@ -43,7 +43,7 @@ std::function<double()> peak_of_device(const comm::World& world,
   if (world.device().is_cpu()) return [dtype] { return measured_peak(dtype); };
   const std::optional<double> peak = dense_peak(world.device_name(), precision);
   if (!peak && world.rank() == 0)
-    log::info("no peak is known of {} in {}: there will be no mfu", world.device_name(),
+    log::info("the peak FLOP/s of {} in {} are not known: no MFU", world.device_name(),
               config::write_value(precision));
   return [peak] { return peak.value_or(0); };
 }

@@ -10,9 +10,9 @@
 
 namespace shoal::train {
 
-// Returns what tells the operations per second of a bare matrix product on this rank's device. A CPU
-// is measured at each call, the best of a short time, because others may have it meanwhile; a GPU is
-// looked up (device_peaks.h). 0: nothing is known.
+// Returns a function that returns the peak FLOP/s of a plain matmul on this rank's device. A CPU
+// is measured at each call, as the best of many matmuls, because other processes may use it; a GPU
+// is looked up (device_peaks.h). 0: the peak is not known.
 std::function<double()> peak_of_device(const comm::World& world,
                                        config::Precision precision,
                                        at::ScalarType dtype);

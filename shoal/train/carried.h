@@ -1,7 +1,7 @@
-// carried.h -- what a rank takes from one round of a job to the next (cluster/rounds.h).
+// carried.h -- the training state that a rank carries into the next round (cluster/rounds.h).
 //
-// Trainer::carry() makes it, World::next_round() may replace it by that of a rank that has finished one
-// step more, and the trainer of the next round begins with it.
+// Trainer::carry() returns it, World::next_round() may overwrite it with the state of a rank that
+// has finished one step more, and the trainer of the next round starts from it.
 #pragma once
 
 #include <optional>
@@ -23,8 +23,8 @@ struct CarriedProgress {
 struct Carried {
   checkpoint::CarriedState state;
   CarriedProgress reached;
-  bool torn = false;          // in the middle of an update: the tensors are of no step
-  int64_t steps_written = 0;  // whose records need not be written any more
+  bool torn = false;          // an update was interrupted: the tensors belong to no step
+  int64_t steps_written = 0;  // steps whose records are already written
 
   // Returns the finished steps of the state; nothing when it is torn.
   [[nodiscard]] std::optional<int64_t> steps_done() const;

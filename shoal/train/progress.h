@@ -1,4 +1,4 @@
-// progress.h -- how far a run has come: what a checkpoint says of it beside tensors.
+// progress.h -- how far a run has come: the counters that a checkpoint stores beside the tensors.
 #pragma once
 
 #include <cstdint>

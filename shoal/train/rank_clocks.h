@@ -3,9 +3,9 @@
 //   const ClockOffset offset = align_clocks(world);
 //   event_time - offset.ahead                       // on the clock of rank 0, give or take offset.error
 //
-// Nobody leaves a barrier before everybody has entered it. So each barrier proves that a rank's clock is at most so far
-// ahead of another's, and at most so far behind: nothing is assumed about the ways of messages. Several barriers narrow
-// it down.
+// No rank leaves a barrier before all ranks have entered it. So each barrier bounds the offset of
+// two clocks from above and from below, without any assumption about message latency. Several
+// barriers narrow the bounds.
 #pragma once
 
 #include <chrono>

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 int64_t number_in(const checkpoint::Described& checkpoint, const std::string& key) {
   const auto found = checkpoint.values.find(key);
   if (found == checkpoint.values.end())
-    throw DataError(format("{} does not say '{}'", checkpoint.path.string(), key));
+    throw DataError(format("{} has no value '{}'", checkpoint.path.string(), key));
   const std::string& text = found->second;
   int64_t number = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -152,7 +152,7 @@ void RunCheckpoints::save(const Progress& progress,
   if (options.wait) {
     finish_before(progress.step);
   } else if (!saver_.idle()) {
-    if (writes()) log::warn("step {} is not saved: the save before is not over yet", progress.step);
+    if (writes()) log::warn("step {} is not saved: the last save is not finished", progress.step);
     return;
   }
   description["tokens"] = std::to_string(progress.tokens);

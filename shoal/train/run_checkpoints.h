@@ -38,9 +38,9 @@ class RunCheckpoints {
  public:
   using OnSaved = std::function<void(const checkpoint::SavedCheckpoint&)>;
 
-  // Restores what a killed run was about to replace. Rank 0 asks `owns_run` before each commit:
-  // whether the directory is still this job's; it tells `saved` of each one after that. Both are
-  // called on other threads than the loop's. Collective.
+  // Restores a checkpoint whose replacement was interrupted. Rank 0 calls `owns_run` before each
+  // commit, to learn whether the directory is still this job's, and `saved` after it. Both are
+  // called on other threads than the training loop's. Collective.
   RunCheckpoints(comm::World& world,
                  std::filesystem::path root,
                  const config::TrainConfig& config,
@@ -66,15 +66,15 @@ class RunCheckpoints {
 
   [[nodiscard]] bool is_best(std::optional<double> val_loss) const;
 
-  // Returns what this rank says of the save under way, once after each step.
+  // Returns this rank's status of the save in progress; called once after each step.
   checkpoint::SaveStatus status();
-  // Advances the save under way by what any rank said in the last status(). Collective.
+  // Advances the save in progress; `of_all` combines the last status() of all ranks. Collective.
   void advance(const checkpoint::SaveStatus& of_all);
 
  private:
   [[nodiscard]] bool writes() const { return world_.rank() == 0; }
   std::optional<double> best_on_disk();
-  // Waits for the save before; that it failed is told, and matters less than the save to come.
+  // Waits for the previous save. Its failure is only logged: the save to come matters more.
   void finish_before(int64_t step);
   checkpoint::AroundCommit around_commit(const Progress& progress,
                                          std::optional<double> val_loss) const;

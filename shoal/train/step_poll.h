@@ -1,4 +1,4 @@
-// step_poll.h -- what ranks tell each other after each step, in the background of the next one.
+// step_poll.h -- an all-reduce of flags and memory after each step, which overlaps the next step.
 //
 //   poll.ask({.stop = signalled, .memory_bytes = peak});
 //   ...                                                    // the next step
@@ -18,7 +18,7 @@
 
 namespace shoal::train {
 
-// Says of one rank, or of any rank, what follows; memory is the largest of all ranks.
+// The news of one rank, or of all: a flag is then set if any rank set it, memory is the maximum.
 struct StepNews {
   bool stop = false;
   bool taken_over = false;  // another job owns the run's directory
@@ -32,7 +32,7 @@ class StepPoll {
   // `control` outlives the poll.
   explicit StepPoll(comm::Control& control) : control_(control) {}
 
-  // Returns what all ranks said when they were last asked; nothing before that. Collective.
+  // Returns the combined news of the last ask(); nothing when there was none. Collective.
   std::optional<StepNews> answer();
   // Starts to ask all ranks; answer() comes before the next call. Collective.
   void ask(const StepNews& mine);

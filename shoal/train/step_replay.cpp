@@ -90,7 +90,7 @@ std::vector<std::string> replayed_differently(parallel::ParallelModel& model,
   const std::string mine =
       told(world.rank(), world.hosts()[static_cast<size_t>(world.rank())], before, again);
   std::vector<std::string> lines;
-  for (std::string& line : comm::all_texts(world, mine, "who computes something else")) {
+  for (std::string& line : comm::all_texts(world, mine, "which replays differ")) {
     if (!line.empty()) lines.push_back(std::move(line));
   }
   if (lines.empty())

@@ -1,6 +1,6 @@
-// step_replay.h -- computes a step again from the same weights and samples, and compares the bits:
-// what comes out differently was an error of the hardware; what comes out the same is due to the
-// data or the weights.
+// step_replay.h -- replays a step from the same weights and samples, and compares the bits: a
+// different result is a hardware error; the same result means that the data or the weights are the
+// cause.
 //
 //   StepWitness first(model);
 //   model.forward_backward(passes, {.lr = lr, .listener = &first});
@@ -52,8 +52,8 @@ class StepWitness final : public parallel::OperationListener {
   std::vector<at::Tensor> gradients_;
 };
 
-// Computes the step again that `first` has seen, and returns lines that say who has computed
-// something else, the same on all ranks; nothing when all bits are equal. Collective.
+// Replays the step that `first` has seen, and returns a line for each rank whose replay differs,
+// the same lines on all ranks; nothing when all bits are equal. Collective.
 std::vector<std::string> replayed_differently(parallel::ParallelModel& model,
                                               comm::World& world,
                                               std::span<const model::Pass> passes,

@@ -28,7 +28,7 @@ namespace shoal::train {
 
 class StepTimeline final : public parallel::OperationListener, public comm::CallListener {
  public:
-  // Begins the step. `plan` outlives this. Of more than `most` operations, waits and calls the rest is only counted.
+  // Begins the step. `plan` outlives this. Operations, waits and calls beyond `most` are counted.
   StepTimeline(const plan::RankPlan& plan, c10::Device device, size_t most);
 
   void before(const plan::Operation& operation) override;

@@ -5,8 +5,8 @@
 //   tracer.end();                                            // nothing is listened to any more
 //   tracer.write();
 //
-// A step that was not chosen costs a look at a short list. begin() and write() are collective, and on all ranks of the
-// same steps.
+// A step that is not traced costs a lookup in a short list. begin() and write() are collective:
+// all ranks trace the same steps.
 #pragma once
 
 #include <cstdint>
@@ -32,12 +32,12 @@ class StepTracer {
   StepTracer& operator=(const StepTracer&) = delete;
   ~StepTracer();
 
-  // Returns what records the step; nullptr when it was not chosen.
+  // Returns the timeline that records the step; nullptr when the step is not traced.
   StepTimeline* begin(int64_t step);
   void end();
   // Returns whether a step was recorded and is not written yet.
   [[nodiscard]] bool has_step() const { return timeline_ != nullptr; }
-  // Writes the recorded step. A file that cannot be written is told, and training goes on.
+  // Writes the recorded step. A file that cannot be written is only logged; training continues.
   void write();
 
  private:

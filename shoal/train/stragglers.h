@@ -10,9 +10,9 @@
 // A rank's own time is that of the step without the time that its thread waited for others, which the
 // activity board knows. Every `kWindow` steps ranks exchange the median of theirs, in the background
 // of the next step. Ranks of one pipeline stage have the same work, so each is compared with the
-// median of its stage; a rank that is alone in its stage is compared with nobody. One window may be
-// bad luck on a busy host: who was slow in two in a row is slow. Nothing is done about a slow rank
-// but to name it: a false stop costs more than a slow step.
+// median of its stage; a rank that is alone in its stage is not compared. One slow window may be
+// noise on a busy host, so a rank counts as slow after two in a row. A slow rank is only reported:
+// a false stop costs more than a slow step.
 #pragma once
 
 #include <chrono>

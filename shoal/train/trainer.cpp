@@ -201,13 +201,13 @@ void Trainer::replay(std::span<const model::Pass> passes,
   if (who.empty()) {
     if (writes() && !first.has_listened())
       log::warn(
-          "step {} is skipped, and computes the same when it is repeated: its samples or the "
-          "weights are the cause, not a passing error of a rank",
+          "step {} is skipped, and its replay computes the same result: its samples or the "
+          "weights are the cause, not a transient error of a rank",
           step);
     return;
   }
   const std::string what =
-      format("step {} computes something else when it is repeated: {}", step, who);
+      format("the replay of step {} computes a different result: {}", step, who);
   if (ranks_.device().is_cpu()) end_of_trust(what);
   if (writes()) log::warn("{}; kernels of this device may add in an order that varies", what);
 }
@@ -222,7 +222,7 @@ void Trainer::finish_save() {
   try {
     checkpoints_.finish();
   } catch (const DataError& error) {
-    if (writes()) log::warn("the save before failed: {}", error.what());
+    if (writes()) log::warn("the previous save failed: {}", error.what());
   }
 }
 

@@ -4,7 +4,7 @@
 //   trainer.run(sinks);
 //
 // The run's directory holds
-//   checkpoints/step-N     what a run goes on from; the newest ones and the best by validation loss
+//   checkpoints/step-N     to resume from; the newest ones and the best by validation loss
 //   metrics.*, events.*    see docs/metrics.md
 //   trace-step-N.json      of the steps in train.trace_steps
 //
@@ -53,9 +53,9 @@ struct Hooks {
   // Returns a sample text of the model after each evaluation. Called on all ranks, which must run
   // the model alike; rank 0's text is kept.
   std::function<std::string(parallel::ParallelModel&)> sample = nullptr;
-  // Told of each checkpoint on rank 0, not on the thread of the loop.
+  // Called on rank 0 after each commit of a checkpoint, not on the thread of the training loop.
   RunCheckpoints::OnSaved saved = nullptr;
-  // Told the number of finished steps: before the first step, and after each.
+  // Called with the number of finished steps: before the first step, and after each.
   std::function<void(int64_t)> progress = [](int64_t /*steps*/) {};
   // Whether ranks that were lost are back, so that the run ends with kNextRound; asked on rank 0 after
   // each step.
@@ -66,7 +66,7 @@ struct Hooks {
   Clock::time_point process_began = Clock::now();
 };
 
-// kStoppedUnsaved: a file system did not take the last step; the checkpoint before is the newest.
+// kStoppedUnsaved: the last step could not be saved; the previous checkpoint is the newest.
 enum class End { kDone, kStopped, kStoppedUnsaved, kNextRound };
 
 class Trainer {
@@ -83,8 +83,8 @@ class Trainer {
 
   // Returns the number of finished steps: above 0 at first when a run was resumed.
   [[nodiscard]] int64_t steps_done() const { return progress_.step; }
-  // Returns the step of the first record that run() will write: that of the last step, again, when it
-  // is still to be evaluated.
+  // Returns the step of the first record that run() will write: the last finished step again, if
+  // its evaluation is still due.
   [[nodiscard]] int64_t first_record() const {
     return progress_.step + (owes_evaluation() ? 0 : 1);
   }
@@ -101,31 +101,31 @@ class Trainer {
 
  private:
   [[nodiscard]] bool writes() const { return world_.rank() == 0; }
-  // Goes on from a checkpoint.
+  // Resumes from a checkpoint.
   void take_up(const Resumed& from);
-  // Takes the state of the round before. Collective.
+  // Takes over the training state of the previous round. Collective.
   void take_over(const Carried* carried);
   // Takes steps until one of the reasons to end.
   End take_steps(metrics::Sinks& sinks);
   // Returns the state that checkpoints save, and that a resumed run loads into.
   checkpoint::TrainingState training_state();
-  // Returns the values of a checkpoint that say which run it is of.
+  // Returns the values that a checkpoint stores to identify its run.
   [[nodiscard]] state::Values description() const;
   // Takes a step, whose figures stay on the device.
   void take_step();
   // Whether a step that was skipped is worth a replay: the first of several, where its verdict can
   // be read at once. With fp16 gradients overflow now and then, and a smaller scale is the cure.
   [[nodiscard]] bool is_suspicious(const optim::Update& update) const;
-  // Computes the step that comes after those finished once more. Throws when a CPU computes other
-  // bits; another device is only reported, because its kernels may add in an order that varies.
+  // Replays the step after the finished ones. Throws when a CPU computes other bits; on another
+  // device a difference is only logged, because its kernels may add in an order that varies.
   void replay(std::span<const model::Pass> passes,
               const parallel::StepOptions& options,
               const StepWitness& first);
-  // Waits for the save under way; that it failed is told.
+  // Waits for the save in progress; a failure is only logged.
   void finish_save();
   // Throws when a rank holds other bits than its replicas.
   void compare_replicas();
-  // Ends the run because hardware has erred. The save under way is of an earlier step.
+  // Ends the run after a hardware error; first finishes the save in progress, of an earlier step.
   [[noreturn]] void end_of_trust(const std::string& why);
   // Reads the figures of the steps since the last call into records_.
   void read_records();
@@ -136,8 +136,8 @@ class Trainer {
   // Returns nothing when no target of the validation split counts. Collective.
   std::optional<double> validation_loss();
   void evaluate_into(metrics::StepRecord& record, metrics::Sinks& sinks);
-  // Whether the last step has a validation loss, in a run that was never disturbed, that is not known: the
-  // run was stopped at this step, or lost a rank while it was evaluated.
+  // Whether the evaluation of the last step is still due: the run was stopped at this step, or
+  // lost a rank while it was evaluated.
   [[nodiscard]] bool owes_evaluation() const;
   void evaluate_last_step(metrics::Sinks& sinks);
   // Saves a checkpoint of this step.
@@ -148,7 +148,7 @@ class Trainer {
   // Logs who is slow, and keeps it with the metrics. Collective.
   void name_stragglers(const std::vector<Stragglers::Slow>& slow, metrics::Sinks& sinks);
   // Whether the figures of the last step are read now. A CPU has them at once; another device is
-  // waited for at steps that are logged, and after the first, which tells of the start.
+  // synchronized at steps that are logged or traced, and after the first step.
   [[nodiscard]] bool reads_now() const {
     return ranks_.device().is_cpu() || due(config_.train.log_every) || !meter_->has_begun() ||
            tracer_->has_step();

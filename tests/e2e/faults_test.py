@@ -302,7 +302,7 @@ class Numbers(Faults):
         run = self.run_of("repeated", "optimizer.lr=1000", "optimizer.warmup=0", "optimizer.weight_decay=10", "train.steps=50",
                           "optimizer.skip_limit=3", ranks=2)
         said = run.finish(code=16)
-        self.assertEqual(said.count("computes the same when it is repeated: its samples or the weights are the cause"), 1, said)
+        self.assertEqual(said.count("its replay computes the same result: its samples or the weights are the cause"), 1, said)
 
     def test_a_replay_changes_no_figure(self):
         figures = []

@@ -218,7 +218,7 @@ class Wrong(Train):
 
     def test_a_save_is_left_out_while_another_is_written(self):
         self.expect("run.name=often", "train.save_every=1", "train.keep=100",
-                    says="is not saved: the save before is not over yet", code=0)
+                    says="is not saved: the last save is not finished", code=0)
         steps = [int(path.name.removeprefix("step-")) for path in self.checkpoints("often")]
         self.assertEqual(max(steps), 61)  # the last one is waited for
         self.train("run.name=waited", "train.save_every=1", "train.keep=100", "train.background_save=false")
