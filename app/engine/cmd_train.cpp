@@ -277,7 +277,7 @@ int run_train(const std::vector<std::string>& arguments) {
   options.board = &board;
   options.rounds = job.config.comm.lost_rank == config::LostRank::kGoOn;
   options.spares = job.config.comm.spare_ranks;
-  options.told = config::shared_by_ranks(job.config);
+  options.shared_config = config::shared_by_ranks(job.config);
   cluster::StepReport report;
   if (job.me.rank >= job.ranks()) report.tell_replaceable();
   const auto world = [&] {

@@ -25,7 +25,7 @@ namespace {
 using config::Backend;
 
 constexpr Duration kGoodbye = std::chrono::seconds(10);
-constexpr const char* kTold = "told";  // what rank 0 was told
+constexpr const char* kConfigKey = "config";  // shared_config of rank 0
 
 std::string keys_of_round(int number) { return format("round/{}/", number); }
 
@@ -78,7 +78,7 @@ class World::Parts {
                                                               .seats = me.world_size,
                                                               .arrival = meeting->arrival(),
                                                               .deadline = options.deadline});
-      if (me.rank == 0) meeting->store()->set(kTold, options.told);
+      if (me.rank == 0) meeting->store()->set(kConfigKey, options.shared_config);
       const int taking_part = me.world_size - options.spares;
       if (meeting->arrival() == 1 && me.rank < taking_part) {
         enter(rounds->first(taking_part));
@@ -100,8 +100,8 @@ class World::Parts {
 
   // The config may have been edited since the job began.
   void require_agreement() const {
-    const std::string difference =
-        config::difference(options.told, meeting->store()->get(kTold, options.rendezvous));
+    const std::string difference = config::difference(
+        options.shared_config, meeting->store()->get(kConfigKey, options.rendezvous));
     if (!difference.empty())
       throw UsageError(
           format("rank {} is started with {} as the job it would return to: it is left out until "

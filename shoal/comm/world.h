@@ -54,7 +54,7 @@ struct WorldOptions {
   int spares = 0;  // the last so many ranks take no part until they are called into a round
   // With rounds: the config of this rank, as config::shared_by_ranks() returns it. A process that
   // joins a running job throws UsageError when rank 0's differs.
-  std::string told = "";
+  std::string shared_config = "";
 };
 
 // Returns the options of a config; the rest stays at its default.
