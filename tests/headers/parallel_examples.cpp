@@ -9,6 +9,7 @@
 #include "shoal/checkpoint/staged_part.h"
 #include "shoal/comm/world.h"
 #include "shoal/config/run_config.h"
+#include "shoal/core/log.h"
 #include "shoal/dry_run/dry_run.h"
 #include "shoal/dry_run/meta_kernels.h"
 #include "shoal/dry_run/meta_memory.h"
@@ -217,8 +218,8 @@ bool step_poll(StepPoll& poll, bool signalled, int64_t peak) {
 void stragglers(comm::World& world, const plan::Mesh& mesh) {
   Stragglers stragglers(world, mesh);
   stragglers.begin_step();
-  for (const Stragglers::Slow& slow : stragglers.end_step()) {
-  }
+  const std::vector<Stragglers::Slow> slow = stragglers.end_step();
+  log::warn("{}", stragglers.names(slow));
 }
 
 // shoal/train/step_replay.h
