@@ -9,7 +9,7 @@
 namespace shoal::config {
 namespace {
 
-// Of files it is the content that has to be the same, wherever a host keeps them.
+// The content of files has to be the same, wherever a host keeps them.
 constexpr std::array<std::string_view, 9> kOfAHost = {
     "run.directory",  "run.take_over", "data.sources",
     "data.threads",   "train.threads", "train.prometheus_port",
