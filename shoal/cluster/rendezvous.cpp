@@ -91,25 +91,28 @@ struct Arrived {
 Arrived arrive(const Membership& me,
                const StoreTarget& target,
                const std::function<Duration()>& left) {
+  const bool may_wait = me.restarts > 0 && me.rank > 0;
   for (;;) {
     StoreClient store = StoreClient::connect(target, left());
-    const int64_t arrival = store.add(format("rendezvous/arrivals/{}", me.rank), 1);
-    const bool may_be_called = me.rank > 0 && me.restarts > 0 && has_rounds(store);
-    if (arrival == 1 || may_be_called) return {std::move(store), static_cast<int>(arrival)};
-    if (me.restarts == 0 || me.rank == 0)
-      throw UsageError(format(
-          "rank {} is there already: two jobs with the same name '{}' run at once; set SHOAL_JOB "
-          "to a name of its own for each",
-          me.rank, me.job));
     try {
+      const int64_t arrival = store.add(format("rendezvous/arrivals/{}", me.rank), 1);
+      if (arrival == 1 || (may_wait && has_rounds(store)))
+        return {std::move(store), static_cast<int>(arrival)};
+      if (!may_wait)
+        throw UsageError(format(
+            "rank {} is there already: two jobs with the same name '{}' run at once; set SHOAL_JOB "
+            "to a name of its own for each",
+            me.rank, me.job));
       const Activity doing("waiting until the job's store from before the restart is gone");
       store.wait({kNever}, left());
     } catch (const StoreTimeout&) {
+      if (!may_wait) throw;
       throw PeerLost(
           format("rank {} was started again, but the store from before the restart is still at {}",
                  me.rank, store.server().text()));
     } catch (const PeerLost&) {
-      // It is gone; the next one is at the same place.
+      if (!may_wait) throw;
+      // The store is gone, at whatever moment of this; the next one is at the same place.
     }
   }
 }
