@@ -1,11 +1,10 @@
 #include "app/launch_ranks.h"
 
 #include <algorithm>
-#include <csignal>
 #include <iostream>
 
 #include "shoal/cluster/launcher_signals.h"
-#include "shoal/core/error.h"
+#include "shoal/core/stop_signals.h"
 
 namespace shoal::app {
 namespace {
@@ -45,7 +44,7 @@ int launch_ranks(std::vector<cluster::Program> programs,
     if (!verdict.note.empty()) std::cerr << "launch: " << verdict.note << std::endl;
     if (!verdict.wait) return verdict.exit_code;
     if (const auto number = cluster::stop_signal_within(*verdict.wait, options.orders))
-      return *number == SIGINT ? kSignalExitBase + SIGINT : static_cast<int>(ExitCode::kRequeue);
+      return exit_code_of_stop(*number);
     for (cluster::Program& program : programs) tell_program(program, result.cause);
   }
 }

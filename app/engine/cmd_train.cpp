@@ -19,6 +19,7 @@
 #include "shoal/core/files.h"
 #include "shoal/core/log.h"
 #include "shoal/core/quantities.h"
+#include "shoal/core/stop_signals.h"
 #include "shoal/data/tokenizer/encoder.h"
 #include "shoal/generate/generator.h"
 #include "shoal/metrics/patient_sink.h"
@@ -193,7 +194,7 @@ int exit_code_of(train::End end, const Run& run, int64_t steps_done) {
   const int stopped_by = run.signal.received().value_or(SIGTERM);
   log::info("stopped by signal {} after step {}, which is {} in {}", stopped_by, steps_done,
             end == train::End::kStopped ? "saved" : "not saved", run.directory.string());
-  return stopped_by == SIGINT ? 128 + SIGINT : static_cast<int>(ExitCode::kRequeue);
+  return exit_code_of_stop(stopped_by);
 }
 
 // Trains in one round. Returns the exit code; nothing when the job may go on in another, for which

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "shoal/core/error.h"
+
 namespace shoal {
 namespace {
 
@@ -17,6 +19,10 @@ bool hangups_are_ignored() {
 
 bool asks_to_stop(int signal) {
   return std::find(kStopSignals.begin(), kStopSignals.end(), signal) != kStopSignals.end();
+}
+
+int exit_code_of_stop(int signal) {
+  return signal == SIGINT ? kSignalExitBase + SIGINT : static_cast<int>(ExitCode::kRequeue);
 }
 
 sigset_t stop_signals() {

@@ -8,6 +8,9 @@ namespace shoal {
 
 bool asks_to_stop(int signal);
 
+// Returns the exit code of a job that one of them has stopped: 130 after Ctrl-C, else "please requeue".
+int exit_code_of_stop(int signal);
+
 // Returns those that this process listens to: without SIGHUP when that is ignored, as `nohup` wants it.
 // A signal that is blocked and ignored would arrive all the same.
 sigset_t stop_signals();

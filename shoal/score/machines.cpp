@@ -37,9 +37,8 @@ std::vector<Machine> machines_of(const config::ClusterConfig& cluster,
   const std::vector<std::string> sources = timed_sources();
   for (const std::string& name : fitted) {
     if (std::find(sources.begin(), sources.end(), name) != sources.end()) continue;
-    std::string known;
-    for (const std::string& source : sources) known += (known.empty() ? "" : ", ") + source;
-    throw UsageError(format("no source of step times is called '{}': there are {}", name, known));
+    throw UsageError(
+        format("no source of step times is called '{}': there are {}", name, listed(sources)));
   }
   std::vector<Machine> machines;
   for (const std::string& source : sources) {
