@@ -17,14 +17,17 @@ foreach(library nccl/lib/libnccl.so.2 cu13/lib/libcublas.so.13 cudnn/lib/libcudn
   endif()
 endforeach()
 
-# shoal_cuda(TARGET): compiles what differs into it, and links libtorch's CUDA half and NCCL.
+# What differs, compiled once for all that is linked here.
+add_library(shoal_nccl OBJECT "${PROJECT_SOURCE_DIR}/shoal/comm/nccl/nccl.cpp")
+# These headers must be of the version libtorch was built with: its classes contain NCCL's structs by value.
+target_include_directories(shoal_nccl SYSTEM PRIVATE "${nvidia}/nccl/include" "${nvidia}/cu13/include")
+target_compile_definitions(shoal_nccl PRIVATE USE_C10D_NCCL)
+target_link_libraries(shoal_nccl PUBLIC release::shoal_comm)
+
+# shoal_cuda(TARGET): puts it into the target, and links libtorch's CUDA half and NCCL.
 function(shoal_cuda target)
-  target_sources(${target} PRIVATE "${PROJECT_SOURCE_DIR}/shoal/comm/nccl/nccl.cpp")
-  # These headers must be of the version libtorch was built with: its classes contain NCCL's structs by value.
-  target_include_directories(${target} SYSTEM PRIVATE "${nvidia}/nccl/include" "${nvidia}/cu13/include")
-  target_compile_definitions(${target} PRIVATE USE_C10D_NCCL)
   target_link_libraries(${target} PRIVATE
-    release::shoal_comm
+    shoal_nccl
     # libtorch registers its CUDA kernels when it is loaded. Nothing here names them: the linker must be told to keep it.
     -Wl,--no-as-needed "${SHOAL_TORCH}/lib/libtorch_cuda.so" "${SHOAL_TORCH}/lib/libc10_cuda.so" -Wl,--as-needed
     "${nvidia}/nccl/lib/libnccl.so.2")

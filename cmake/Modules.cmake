@@ -10,13 +10,18 @@ function(shoal_keep_function_names target scope)
   target_link_options(${target} ${scope} "LINKER:--export-dynamic-symbol=_ZN5shoal*" "LINKER:--export-dynamic-symbol=_ZNK5shoal*")
 endfunction()
 
-# What stands above the torch line: libtorch, and its headers, which take forty seconds to read, read once for all.
-function(shoal_engine target)
+# Compiled against libtorch, with or without what stands in its way already read. Headers that were read for a library fit
+# nothing but libraries, not what is compiled with -fPIE: above the torch line all is compiled with -fPIC.
+function(shoal_uses_torch target)
   target_link_libraries(${target} PUBLIC shoal_torch)
-  target_precompile_headers(${target} REUSE_FROM shoal_torch_headers)
-  # Headers that were read for a library fit nothing but libraries: not what is compiled with -fPIE.
   set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
   target_compile_options(${target} PRIVATE -fPIC)
+endfunction()
+
+# What stands above the torch line: libtorch, and its headers, which take forty seconds to read, read once for all.
+function(shoal_engine target)
+  shoal_uses_torch(${target})
+  target_precompile_headers(${target} REUSE_FROM shoal_torch_headers)
 endfunction()
 
 # shoal_module(NAME [ENGINE] SOURCES ... [MODULES ...] [PUBLIC ...] [PRIVATE ...])

@@ -35,15 +35,13 @@ target_link_libraries(shoal_torch INTERFACE
   "${SHOAL_TORCH}/lib/libtorch_cpu.so" "${SHOAL_TORCH}/lib/libc10.so")
 target_link_options(shoal_torch INTERFACE -Wl,--allow-shlib-undefined)
 
-# Read once for everything above the torch line: shoal_engine() of Modules.cmake.
-file(WRITE "${PROJECT_BINARY_DIR}/torch_headers.cpp" "// Has nothing in it: whoever is compiled with these headers reuses them.\n")
-add_library(shoal_torch_headers OBJECT "${PROJECT_BINARY_DIR}/torch_headers.cpp")
-target_link_libraries(shoal_torch_headers PRIVATE shoal_torch)
-set_target_properties(shoal_torch_headers PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-target_compile_options(shoal_torch_headers PRIVATE -fPIC)
-target_precompile_headers(shoal_torch_headers PRIVATE
-  <ATen/ATen.h> <torch/csrc/autograd/function.h> <torch/csrc/autograd/functions/utils.h>
+# Read once for everything above the torch line: shoal_engine() of Modules.cmake, and for the tests of it in Tests.cmake.
+set(SHOAL_TORCH_HEADERS <ATen/ATen.h> <torch/csrc/autograd/function.h> <torch/csrc/autograd/functions/utils.h>
   <torch/csrc/distributed/c10d/Backend.hpp>)
+file(WRITE "${PROJECT_BINARY_DIR}/torch_headers.cpp" "// Has nothing in it: whoever is compiled with these headers reuses them.\n")
+add_library(shoal_torch_headers OBJECT EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/torch_headers.cpp")
+shoal_uses_torch(shoal_torch_headers)
+target_precompile_headers(shoal_torch_headers PRIVATE ${SHOAL_TORCH_HEADERS})
 
 # The OpenMP runtime that libtorch brings: another one would start threads of its own beside it.
 set(openmp_runtime "${SHOAL_TORCH}/lib/libgomp.so.1")

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-int number_in(const fs::path& path) {
+int number_of_file(const fs::path& path) {
   int number = 0;
   std::ifstream(path) >> number;
   return number;
@@ -46,8 +46,9 @@ std::vector<Cpu> allowed_cpus() {
     if (!CPU_ISSET(static_cast<size_t>(number), &set)) continue;
     const fs::path directory = format("/sys/devices/system/cpu/cpu{}", number);
     constexpr int kMostCoresOfPackage = 1 << 16;
-    const int core = number_in(directory / "topology/physical_package_id") * kMostCoresOfPackage +
-                     number_in(directory / "topology/core_id");
+    const int core =
+        number_of_file(directory / "topology/physical_package_id") * kMostCoresOfPackage +
+        number_of_file(directory / "topology/core_id");
     cpus.push_back({number, numa_node_of(directory), core});
   }
   return cpus;
