@@ -161,6 +161,8 @@ Described load_newest(const fs::path& root,
     try {
       return load_one(path, state, accept);
     } catch (const DataError& error) {
+      // Nothing is wrong with the checkpoint itself: going back would throw steps away.
+      if (error.exit_code() == ExitCode::kStorage) throw;
       if (why.empty()) why = error.what();
       if (state.world.rank() == 0)
         log::warn("{} cannot be loaded, trying the one before: {}", path.string(), error.what());

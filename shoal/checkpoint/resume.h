@@ -6,7 +6,8 @@
 // Each rank reads the elements it holds, whatever layout has saved them; rank 0 reads the manifest,
 // every file's header is read by one rank, and otherwise only ranks that need its tensors open the
 // file. When a host does not see the directory, rank 0 reads everything and sends it to the others.
-// A damaged checkpoint is skipped with a warning, for the one before.
+// A damaged checkpoint is skipped with a warning, for the one before. A file system that fails ends
+// the job instead (ExitCode::kStorage): the checkpoint may be read when it is started again.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,8 @@ struct Described {
 bool has_checkpoint(comm::World& world, const std::filesystem::path& root);
 
 // Loads the newest checkpoint and describes it. `accept` is called on all ranks before anything is
-// loaded, and may throw. Throws DataError when there is no checkpoint, or none that can be read.
+// loaded, and may throw. Throws DataError when there is no checkpoint, none that can be read, or the
+// file system fails.
 // Collective.
 Described resume_newest(const std::filesystem::path& root,
                         const TrainingState& state,

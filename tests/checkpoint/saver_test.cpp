@@ -7,6 +7,7 @@
 #include <csignal>
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <thread>
 
 #include <sys/resource.h>
@@ -221,6 +222,44 @@ TEST(Resume, PassesOverADamagedCheckpoint) {
     EXPECT_THAT(error_text<DataError>(
                     [&] { (void)resume_newest(dir.path(), rank.state(), [](const auto&) {}); }),
                 HasSubstr("none of the 2 checkpoints"));
+  });
+}
+
+// This process may open no more files: as on a host whose file system fails for a while.
+class NoMoreFiles {
+ public:
+  NoMoreFiles() {
+    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
+    struct rlimit limit = before_;
+    limit.rlim_cur = 0;
+    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  }
+  NoMoreFiles(const NoMoreFiles&) = delete;
+  NoMoreFiles& operator=(const NoMoreFiles&) = delete;
+  ~NoMoreFiles() { (void)::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  struct rlimit before_ {};
+};
+
+TEST(Resume, DoesNotGoBackBecauseAFileSystemFails) {
+  const tests::SharedDir dir("SHOAL_RESUME_STORAGE");
+  on_ranks(3, {"parallel.sharding=full_shard"}, [&](const OnRank& rank) {
+    (void)save(dir.path(), 1, rank.state(), {});
+    rank.take_step(0);
+    (void)save(dir.path(), 2, rank.state(), {});
+    std::optional<NoMoreFiles> limit;
+    std::optional<ExitCode> code;
+    try {
+      (void)resume_newest(dir.path(), rank.state(), [&](const Described& /*found*/) {
+        if (rank.world.rank() == 1) limit.emplace();
+      });
+    } catch (const DataError& error) {
+      code = error.exit_code();
+    }
+    limit.reset();
+    EXPECT_EQ(code, ExitCode::kStorage);
+    EXPECT_EQ(resume_newest(dir.path(), rank.state(), [](const auto&) {}).step, 2U);
   });
 }
 
