@@ -142,6 +142,32 @@ TEST_P(FusedAttention, ByProductsIsTheSame) {
     EXPECT_LT(max_difference(gradients[i], expected[i]), 1e-12) << "dq, dk, dv: " << i;
 }
 
+// Scores of 300 x 300 x 7 / sqrt(7) are no number in fp16; one is 238,118, and those beside it are far from it.
+TEST(Attention, ByProductsOfHalfPrecisionHasScoresInSingle) {
+  for (const at::ScalarType type : {at::kHalf, at::kBFloat16}) {
+    const at::Tensor far = at::full({1, 1, 5, 7}, 300.0, type);
+    const at::Tensor q = random_numbers("q", {1, 2, 5, 7}).to(type).add_(far);
+    const at::Tensor k = random_numbers("k", {1, 1, 5, 7}).to(type).add_(far);
+    const at::Tensor v = random_numbers("v", {1, 1, 5, 7}).to(type);
+    const at::Tensor gradient = random_numbers("gradient", {1, 2, 5, 7}).to(type);
+    const auto in_single = [](const at::Tensor& x) { return x.to(at::kFloat); };
+    const Attended single =
+        attend_by_products(in_single(q), in_single(k), in_single(v), {}, /*causal=*/true);
+    const Attended half = attend_by_products(q, k, v, {}, /*causal=*/true);
+    EXPECT_EQ(half.output.scalar_type(), type);
+    EXPECT_TRUE(half.output.equal(single.output.to(type)));
+    EXPECT_TRUE(half.log_sum_exp.equal(single.log_sum_exp));
+    const Attended rounded{in_single(half.output), half.log_sum_exp};
+    const auto expected = attend_backward_by_products(in_single(gradient), in_single(q),
+                                                      in_single(k), in_single(v), rounded, {});
+    const auto found = attend_backward_by_products(gradient, q, k, v, half, {});
+    for (size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_TRUE(found[i].isfinite().all().item<bool>());
+      EXPECT_TRUE(found[i].equal(expected[i].to(type))) << "dq, dk, dv: " << i;
+    }
+  }
+}
+
 // One token behind a cache attends to all of it.
 TEST(Attention, ByProductsDecodesOneToken) {
   const at::Tensor q = random_numbers("q", {2, 6, 1, 7});
