@@ -64,21 +64,22 @@ void describe_run(const Job& job, const config::RunConfig& config, const fs::pat
   write_file_atomically(directory / "run.json", facts_of(job).json());
 }
 
-// Returns a function that generates from train.sample_prompt at each evaluation; nullptr when
-// train.sample_tokens is 0 or the data has no tokenizer.
-std::function<std::string(parallel::ParallelModel&)> sampler_for(const config::RunConfig& config) {
+// Returns what train.sample_prompt and train.sample_tokens ask for; nothing when the latter is 0 or
+// the data has no tokenizer.
+std::optional<train::Sample> sample_of(const config::RunConfig& config) {
   if (config.train.sample_tokens == 0 || config.data.sources.empty() ||
       tokenizer_files(config.data.sources.front()).empty())
-    return nullptr;
+    return std::nullopt;
   const auto tokenizer = data::read_tokenizer(config.data.sources.front());
   std::vector<data::TokenId> prompt;
   data::Encoder(tokenizer).encode(config.train.sample_prompt, prompt);
-  return [tokenizer, prompt, tokens = config.train.sample_tokens,
-          seed = config.run.seed](parallel::ParallelModel& model) {
+  const auto text = [tokenizer, prompt, tokens = config.train.sample_tokens,
+                     seed = config.run.seed](parallel::ParallelModel& model) {
     generate::GenerateOptions options{.max_new_tokens = tokens, .slide = true};
     options.sampling.seed = seed;
     return generate::Generator(model, tokenizer).run(prompt, options).text;
   };
+  return train::Sample{prompt, text};
 }
 
 int evaluate_only(train::Trainer& trainer, bool speaks) {
@@ -306,7 +307,7 @@ int run_train(const std::vector<std::string>& arguments) {
                           .hooks = {.stop = [&] { return signal.received().has_value(); },
                                     .owns_run = [&] { return !owner || !owner->was_lost(); },
                                     .owns_run_now = [&] { return !owner || owner->owns(); },
-                                    .sample = sampler_for(job.config),
+                                    .sample = sample_of(job.config),
                                     .saved =
                                         [page](const checkpoint::SavedCheckpoint& saved) {
                                           if (page) page->show(saved);

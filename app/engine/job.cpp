@@ -15,6 +15,7 @@
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
 #include "shoal/data/shards/manifest.h"
+#include "shoal/hugging_face/initial_model.h"
 #include "shoal/plan/composition.h"
 #include "shoal/plan/other_ranks.h"
 
@@ -48,7 +49,8 @@ config::RunConfig config_for_training(const config::Request& request, std::strin
   const int ranks = request.job->ranks;
   const config::Loaded here = config::load(request);
   if (here.found.problems.empty() && plan::why_not(here.config, ranks).empty()) return here.config;
-  const config::Loaded anywhere = config::load({.file = request.file, .sets = request.sets});
+  const config::Loaded anywhere =
+      config::load({.file = request.file, .sets = request.sets, .model = request.model});
   const config::PlanConfig& allowed = anywhere.config.plan;
   if (anywhere.found.problems.empty() && allowed.other_ranks == config::OtherRanks::kSearch &&
       allowed.cluster) {
@@ -62,12 +64,6 @@ config::RunConfig config_for_training(const config::Request& request, std::strin
   return config;
 }
 
-// Spare ranks are not part of the layout that the config is checked for. What is wrong with the config
-// is told after that.
-int spares_in(const std::optional<std::string>& file, const std::vector<std::string>& sets) {
-  return config::load({.file = file, .sets = sets}).config.comm.spare_ranks;
-}
-
 }  // namespace
 
 Job start_job(const std::optional<std::string>& file,
@@ -77,12 +73,20 @@ Job start_job(const std::optional<std::string>& file,
   job.environment = cluster::Environment::of_this_process();
   job.me = cluster::detect_membership(job.environment);
   const bool check_ranks = job.launched() || check != RankCheck::kAnyWhenAlone;
-  const int spares = check == RankCheck::kForTraining ? spares_in(file, sets) : 0;
+  config::Request request{.file = file, .sets = sets};
+  int spares = 0;
+  if (check == RankCheck::kForTraining) {
+    // The layout is checked for the ranks that train, and for the model that is trained. What else is
+    // wrong with the config is told after that.
+    const config::Loaded loaded = config::load(request);
+    spares = loaded.config.comm.spare_ranks;
+    if (loaded.found.problems.empty())
+      request.model = hugging_face::initial_model(loaded.config.train);
+  }
   if (spares >= job.me.world_size)
     throw UsageError(
         format("comm.spare_ranks is {}, but {} ranks were started: at least one trains", spares,
                job.me.world_size));
-  config::Request request{.file = file, .sets = sets};
   if (check_ranks) request.job = {job.me.world_size - spares, job.me.local_size};
   std::string note;
   job.config = check == RankCheck::kForTraining ? config_for_training(request, note)

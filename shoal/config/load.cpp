@@ -52,6 +52,7 @@ Loaded load_text(std::string_view text, const Request& request) {
   read_yaml(table, text, request.file.value_or("(no file)").string(), found);
   for (const std::string& assignment : request.sets) read_set(table, assignment, found);
   keep_only_version_problems(found.problems);
+  if (request.model) loaded.config.model = *request.model;
   if (request.job) add_disagreements(check(loaded.config, *request.job), found);
   if (request.job && found.problems.empty()) loaded.config = resolve(loaded.config, *request.job);
   return loaded;

@@ -27,6 +27,8 @@ struct Request {
   std::vector<std::string> sets{};                           // "key=value"
   // If given, the config is also checked against these ranks, and `auto` is resolved.
   std::optional<JobSize> job = std::nullopt;
+  // If given, it stands for section `model`: the model whose weights train.init_from names.
+  std::optional<ModelConfig> model = std::nullopt;
 };
 
 struct Loaded {

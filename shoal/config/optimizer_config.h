@@ -63,7 +63,7 @@ struct OptimizerConfig {
           "multiply lr by the square root of the data-parallel ranks");
     visit("beta1", self.beta1, "decay of the mean of gradients", between(0.0, 0.999999));
     visit("beta2", self.beta2, "decay of the mean of their squares", between(0.0, 0.999999));
-    visit("epsilon", self.epsilon, "added to the root of the latter", between(0.0, 1.0));
+    visit("epsilon", self.epsilon, "added to the root of the latter", between(1e-30, 1.0));
     visit("weight_decay", self.weight_decay, "of matrices; biases and norms have none",
           between(0.0, 10.0));
     visit("momentum", self.momentum, "of muon and sgd", between(0.0, 0.999999));

@@ -9,8 +9,12 @@
 namespace shoal::train {
 namespace {
 
-std::string compared_text(const config::RunConfig& config, const std::string& data) {
-  std::string text = config::shared_by_ranks(config) + format("identity of the data: {}\n", data);
+std::string compared_text(const config::RunConfig& config, const DataOfRank& data) {
+  std::string text =
+      config::shared_by_ranks(config) + format("identity of the data: {}\n", data.identity);
+  text += "tokens of train.sample_prompt:";
+  for (const data::TokenId token : data.prompt) text += format(" {}", token);
+  text += data.prompt.empty() ? " none, without a tokenizer\n" : "\n";
   if (const std::optional<std::string>& file = config.parallel.schedule_file)
     text += format("hash of the pipeline schedule: {}\n",
                    xxh3_128(plan::to_text(plan::read_schedule(*file))).hex());
@@ -21,7 +25,7 @@ std::string compared_text(const config::RunConfig& config, const std::string& da
 
 void require_agreement(comm::World& world,
                        const config::RunConfig& config,
-                       const std::string& data) {
+                       const DataOfRank& data) {
   const std::string mine = compared_text(config, data);
   const std::string first = comm::text_of_first(world, mine, "config of rank 0");
   const std::string difference = config::difference(mine, first);

@@ -15,7 +15,7 @@
 #include "shoal/core/log.h"
 #include "shoal/core/quantities.h"
 #include "shoal/feed/micro_batches.h"
-#include "shoal/hugging_face/config_json.h"
+#include "shoal/hugging_face/initial_model.h"
 #include "shoal/metrics/jsonl.h"
 #include "shoal/model/precision.h"
 #include "shoal/optim/learning_rate.h"
@@ -30,24 +30,21 @@
 namespace shoal::train {
 namespace {
 
-// Returns the model in the directory that train.init_from names.
-config::ModelConfig foreign_model(const std::filesystem::path& directory) {
-  std::error_code cannot_tell;
-  const std::filesystem::path file = directory / hugging_face::kConfigJson;
-  if (!std::filesystem::exists(file, cannot_tell))
-    throw DataError(
-        format("train.init_from is '{}', but must be scratch, resume or a Hugging Face directory: "
-               "there is no {}",
-               directory.string(), file.string()));
-  return hugging_face::read_config(directory).config;
-}
-
 // The value of a checkpoint that has the record of its step, when that is still to be evaluated.
 constexpr const char* kUnevaluated = "unevaluated";
 
 constexpr const char* kNoTargets =
     "no target of the validation samples counts, so there is no validation loss: raise "
     "train.eval_batches, or prepare data with a longer part to learn";
+
+void require_prompt(const std::vector<data::TokenId>& prompt, int64_t context) {
+  const auto tokens = static_cast<int64_t>(prompt.size());
+  if (tokens > 0 && tokens <= context) return;
+  throw UsageError(
+      format("train.sample_prompt has {} tokens, but a sample begins with 1 to {}, the model's "
+             "context: write another, or set train.sample_tokens to 0",
+             tokens, context));
+}
 
 std::string joined(const std::vector<std::string>& lines) {
   std::string text;
@@ -73,8 +70,8 @@ Trainer::Trainer(config::RunConfig config,
       poll_(world.control()),
       stragglers_(world, ranks_.mesh()) {
   const std::string& from = config_.train.init_from;
-  const bool foreign = from != config::kFromScratch && from != config::kFromResume;
-  if (foreign) config_.model = foreign_model(from);
+  const std::optional<config::ModelConfig> foreign = hugging_face::initial_model(config_.train);
+  if (foreign) config_.model = *foreign;
   stream_ = open_training(config_);
   validation_ = open_validation(config_);
   const int64_t vocabulary = stream_->layout().vocab_size;
@@ -84,7 +81,11 @@ Trainer::Trainer(config::RunConfig config,
         "model.vocab_size is {}, but the data has ids up to {}: leave it out, or write {} or more",
         *config_.model.vocab_size, vocabulary - 1, vocabulary));
 
-  require_agreement(world_, config_, stream_->identity());
+  if (hooks_.sample) require_prompt(hooks_.sample->prompt, config_.model.context);
+  require_agreement(
+      world_, config_,
+      {.identity = stream_->identity(),
+       .prompt = hooks_.sample ? hooks_.sample->prompt : std::vector<data::TokenId>()});
   const bool next_round = world_.round().number > 0;
   const bool resuming =
       !next_round && (from == config::kFromResume || hooks_.restarted) && checkpoints_.exist();
@@ -273,7 +274,7 @@ void Trainer::evaluate_into(metrics::StepRecord& record, metrics::Sinks& sinks) 
   last_record_ = record;
   if (validation_ && !record.val_loss && writes()) log::warn(kNoTargets);
   if (!hooks_.sample) return;
-  const std::string text = hooks_.sample(*model_);
+  const std::string text = hooks_.sample->text(*model_);
   if (writes()) sinks.text(progress_.step, "sample", text);
 }
 
@@ -289,7 +290,8 @@ void Trainer::evaluate_last_step(metrics::Sinks& sinks) {
   const std::optional<double> val_loss = last_record_.val_loss;
   const bool best = checkpoints_.is_best(val_loss);
   write_records(best, sinks);
-  if (best) save(val_loss, /*wait=*/false);
+  // Of a run that is at its end, no later step waits for it.
+  if (best) save(val_loss, /*wait=*/progress_.step == config_.train.steps);
 }
 
 void Trainer::save(std::optional<double> best, bool wait) {
@@ -331,7 +333,7 @@ void Trainer::note_skipped(bool skipped, int64_t step) {
   skipped_in_a_row_ = skipped ? skipped_in_a_row_ + 1 : 0;
   const int64_t limit = config_.optimizer.skip_limit;
   if (limit == 0 || skipped_in_a_row_ < limit) return;
-  checkpoints_.finish();  // the save under way is of an earlier step
+  finish_save();  // of an earlier step; should it fail, that is not why the run ends
   throw Error(ExitCode::kReplayAsked,
               format("the last {} steps up to {} were skipped, because their losses or gradients "
                      "are not finite, or spikes: the weights have not moved since; lower "

@@ -27,6 +27,7 @@
 #include "shoal/config/run_config.h"
 #include "shoal/core/quantities.h"
 #include "shoal/data/loader/sample_stream.h"
+#include "shoal/data/token_id.h"
 #include "shoal/feed/feed.h"
 #include "shoal/metrics/sink.h"
 #include "shoal/optim/gradient_scaler.h"
@@ -44,15 +45,20 @@
 
 namespace shoal::train {
 
+// A text of the model after each evaluation. All ranks ask for it, with the same prompt, because
+// all of them run the model; rank 0's text is kept.
+struct Sample {
+  std::vector<data::TokenId> prompt;
+  std::function<std::string(parallel::ParallelModel&)> text;
+};
+
 struct Hooks {
   std::function<bool()> stop = [] { return false; };  // asked after each step: saves and ends
   // These return whether the run's directory is still this job's: owns_run is called on rank 0
   // after each step, owns_run_now before a checkpoint is committed.
   std::function<bool()> owns_run = [] { return true; };
   std::function<bool()> owns_run_now = [] { return true; };
-  // Returns a sample text of the model after each evaluation. Called on all ranks, which must run
-  // the model alike; rank 0's text is kept.
-  std::function<std::string(parallel::ParallelModel&)> sample = nullptr;
+  std::optional<Sample> sample = std::nullopt;
   // Called on rank 0 after each commit of a checkpoint, not on the thread of the training loop.
   RunCheckpoints::OnSaved saved = nullptr;
   // Called with the number of finished steps: before the first step, and after each.

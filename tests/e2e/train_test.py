@@ -146,6 +146,20 @@ class Kills(Train):
         best = [json.loads((self.run_directory(name) / "checkpoints" / "best.json").read_text()) for name in ("stopped", "evaluated")]
         self.assertEqual(best[0], best[1])
 
+    def test_a_last_step_that_is_evaluated_late_is_saved_as_the_best(self):
+        words = ["train.eval_every=1", "train.eval_batches=2"]
+        process = self.start("late", *words)
+        self.wait_for_step("late", 7, process)
+        process.send_signal(signal.SIGTERM)
+        _, error = process.communicate()
+        self.assertEqual(process.returncode, 75, error)
+        last = max(figures_of(self.run_directory("late")))
+        self.train("run.name=late", "train.init_from=resume", *words, f"train.steps={last}")
+        losses = {step: float(row[2]) for step, row in figures_of(self.run_directory("late")).items()}
+        self.assertEqual(min(losses, key=losses.get), last)
+        best = json.loads((self.run_directory("late") / "checkpoints" / "best.json").read_text())
+        self.assertEqual(best["step"], last)
+
     def test_a_run_goes_on_with_its_own_model(self):
         self.train("run.name=own", "train.steps=3")
         for change, says in (("model.norm_epsilon=1e-3", "model.norm_epsilon: 1.0e-05, not 0.001 as in this config"), ("model.activation=gelu", "model.activation: "),

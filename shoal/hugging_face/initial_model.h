@@ -1,0 +1,17 @@
+// initial_model.h -- the model from whose weights a training run begins.
+//
+//   if (const auto model = initial_model(config.train)) config.model = *model;
+#pragma once
+
+#include <optional>
+
+#include "shoal/config/model_config.h"
+#include "shoal/config/train_config.h"
+
+namespace shoal::hugging_face {
+
+// Returns the model in the Hugging Face directory that train.init_from names; nothing when it says
+// scratch or resume. Throws DataError when what it names is no such directory.
+std::optional<config::ModelConfig> initial_model(const config::TrainConfig& train);
+
+}  // namespace shoal::hugging_face
