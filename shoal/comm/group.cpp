@@ -146,14 +146,6 @@ const std::vector<int>& Group::ranks() const { return state_->spec.ranks; }
 
 std::string_view Group::backend() const { return state_->backend_name; }
 
-void Group::renew(Group fresh) {
-  SHOAL_CHECK(fresh.ranks() == ranks(), "{} would become a group of other ranks", name());
-  std::swap(state_->backend, fresh.state_->backend);
-  std::swap(state_->broken, fresh.state_->broken);
-  std::swap(state_->job, fresh.state_->job);
-  std::swap(state_->collectives, fresh.state_->collectives);
-}
-
 Pending Group::all_reduce(at::Tensor inout, Reduce op, std::string_view what) {
   check_reducible(inout, op, what);
   Call call = announce(*state_, Op::kAllReduce, what, bytes_of(inout));

@@ -72,10 +72,6 @@ class Group {
   [[nodiscard]] const std::vector<int>& ranks() const;  // ranks of the job, in group order
   [[nodiscard]] std::string_view backend() const;
 
-  // This handle and all its copies communicate through `fresh` from now on, whose members are the same. Nothing is in
-  // flight.
-  void renew(Group fresh);
-
   Pending all_reduce(at::Tensor inout, Reduce op, std::string_view what);
   // On ranks other than root, the content of `inout` is undefined afterwards.
   Pending reduce(at::Tensor inout, Reduce op, int root, std::string_view what);

@@ -24,11 +24,6 @@ MeshGroups MeshGroups::alone(World& world) {
   return {plan::Mesh({}), world.group("alone", {world.rank()})};
 }
 
-void MeshGroups::rebuild(World& world) {
-  for (auto& [axes, group] : groups_) group.renew(world.group(group.name(), group.ranks()));
-  world.close_doors();
-}
-
 Group MeshGroups::along(plan::AxisSet axes) const {
   for (const auto& [set, group] : groups_) {
     if (set == mesh_.crowded(axes)) return group;

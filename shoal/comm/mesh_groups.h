@@ -28,9 +28,6 @@ class MeshGroups {
   [[nodiscard]] const plan::Mesh& mesh() const { return mesh_; }
   [[nodiscard]] Group along(plan::AxisSet axes) const;
 
-  // Reconnects every group, in the same order; existing handles stay valid. Collective.
-  void rebuild(World& world);
-
  private:
   MeshGroups(plan::Mesh mesh, Group group);
 

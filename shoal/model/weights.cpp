@@ -110,12 +110,6 @@ void Weight::add_gradient_product(const at::Tensor& left, const at::Tensor& righ
   unit_->multiply_into(index_, left, right);
 }
 
-void Weight::add_gradient_product_later(const at::Tensor& left, const at::Tensor& right) const {
-  if (!unit_->deferring_) return add_gradient_product(left, right);
-  unit_->later_.emplace_back(
-      [weight = *this, left, right] { weight.add_gradient_product(left, right); });
-}
-
 void Weight::add_gradient_rows(const at::Tensor& indices, const at::Tensor& rows) const {
   const at::NoGradGuard no_grad;
   const at::Tensor& sum = unit_->gradient(index_);
@@ -182,12 +176,6 @@ void UnitWeights::close_gradients() {
     const int64_t room = blueprint::aligned(used);
     if (used < room) flat_gradient_.narrow(0, offset(i) + used, room - used).zero_();
   }
-}
-
-void UnitWeights::run_later() {
-  for (const auto& product : later_) product();
-  later_.clear();
-  deferring_ = false;
 }
 
 bool UnitWeights::first_write(size_t index) {

@@ -11,7 +11,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,9 +42,6 @@ class Weight {
   // Adds the sum of these rows.
   void add_gradient_sum(const at::Tensor& rows) const;
   void add_gradient_product(const at::Tensor& left, const at::Tensor& right) const;
-  // Adds left^T right now, or in run_later() after defer_products(): a pipeline fills its bubbles
-  // with it.
-  void add_gradient_product_later(const at::Tensor& left, const at::Tensor& right) const;
   // Adds rows[i] to row indices[i] of the gradient.
   void add_gradient_rows(const at::Tensor& indices, const at::Tensor& rows) const;
 
@@ -109,10 +105,6 @@ class UnitWeights {
   void open_gradients();
   void close_gradients();
 
-  // Defers add_gradient_product_later() until run_later().
-  void defer_products() { deferring_ = true; }
-  void run_later();
-
  private:
   friend class Weight;
 
@@ -126,8 +118,6 @@ class UnitWeights {
   std::vector<at::Tensor> weights_;
   std::vector<at::Tensor> gradients_;
   std::vector<bool> written_;
-  bool deferring_ = false;
-  std::vector<std::function<void()>> later_;
 };
 
 }  // namespace shoal::model

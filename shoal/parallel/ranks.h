@@ -4,8 +4,7 @@
 //   ranks.along(plan::Axis::kTp).all_reduce(...);
 //
 // Ranks is the only owner of a layout's groups: all of them are made at once, and then no further
-// connections are accepted. plan/sharding.h lists them. Layers and the executor have handles: after
-// rebuild() these communicate through the new groups.
+// connections are accepted. plan/sharding.h lists them. Layers and the executor have handles.
 #pragma once
 
 #include "shoal/comm/group.h"
@@ -32,9 +31,6 @@ class Ranks {
   [[nodiscard]] c10::Device device() const { return device_; }
 
   [[nodiscard]] comm::Group along(plan::AxisSet axes) const { return groups_.along(axes); }
-
-  // Reconnects all groups, also for handles that others have. Nothing is in flight. Collective.
-  void rebuild(comm::World& world) { groups_.rebuild(world); }
 
  private:
   Ranks(comm::MeshGroups groups, int rank, c10::Device device)

@@ -16,12 +16,6 @@ constexpr std::array<std::string_view, kNumAxes> kAxisNames = {"dp_replicate", "
 
 std::string_view axis_name(Axis axis) { return kAxisNames[static_cast<size_t>(axis)]; }
 
-std::optional<Axis> axis_named(std::string_view name) {
-  const auto* const found = std::find(kAxisNames.begin(), kAxisNames.end(), name);
-  if (found == kAxisNames.end()) return std::nullopt;
-  return static_cast<Axis>(found - kAxisNames.begin());
-}
-
 std::string AxisSet::name() const {
   std::string text;
   for (int i = 0; i < kNumAxes; ++i) {

@@ -17,7 +17,6 @@
 
 #include <cstdint>
 #include <initializer_list>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,7 +35,6 @@ enum class Axis : uint8_t {
 constexpr int kNumAxes = 6;
 
 std::string_view axis_name(Axis axis);  // "dp_replicate", "dp_shard", "cp", "pp", "tp", "ep"
-std::optional<Axis> axis_named(std::string_view name);
 
 // A set of axes; their product is one group of ranks.
 class AxisSet {

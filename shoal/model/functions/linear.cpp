@@ -27,7 +27,7 @@ at::Tensor multiply_backward(const at::Tensor& gradient,
                              const Weight& bias) {
   const at::Tensor rows = as_rows(gradient);
   at::Tensor dx = with_last_dimension(at::mm(rows, weight.value()), gradient);
-  weight.add_gradient_product_later(rows, as_rows(x));
+  weight.add_gradient_product(rows, as_rows(x));
   if (bias.defined()) bias.add_gradient_sum(rows);
   return dx;
 }

@@ -52,7 +52,7 @@ at::Tensor column_product(const RowWise* before,
         Arriving inputs = mine.gather(again.output, count, what);
         Arriving dx = summed_product(dy, weight.value(), Padding::kZeros, mine,
                                      format("gradient of the {}", what));
-        weight.add_gradient_product_later(dy, inputs.wait());
+        weight.add_gradient_product(dy, inputs.wait());
         if (bias.defined()) bias.add_gradient_sum(dy);
         const at::Tensor inner = dx.wait();
         return Gradients{before != nullptr ? before->backward(x, again.kept, inner) : inner};
@@ -78,7 +78,7 @@ at::Tensor row_product(const RowWise* before,
         const RowWise::Result again = result_of(before, x);
         const at::Tensor gradient = all.wait();
         const at::Tensor inner = at::mm(gradient, weight.value()).view(again.output.sizes());
-        weight.add_gradient_product_later(gradient, as_rows(again.output));
+        weight.add_gradient_product(gradient, as_rows(again.output));
         return Gradients{before != nullptr ? before->backward(x, again.kept, inner) : inner};
       });
 }
