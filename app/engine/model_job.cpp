@@ -8,7 +8,8 @@ namespace shoal::app {
 namespace {
 
 // Everything else comes from the model's files, or is for training.
-bool concerns_a_model(std::string_view set) {
+constexpr const char* kSettable = "parallel.*, comm.*, log.* or train.threads";
+bool can_be_set(std::string_view set) {
   return set.starts_with("parallel.") || set.starts_with("comm.") || set.starts_with("log.") ||
          set.starts_with("train.threads=");
 }
@@ -16,11 +17,10 @@ bool concerns_a_model(std::string_view set) {
 std::vector<std::string> sets_of(const LayoutChoice& choice) {
   std::vector<std::string> sets = choice.sets;
   for (const std::string& set : sets) {
-    if (!concerns_a_model(set))
-      throw UsageError(format(
-          "--set {}: only parallel, comm, plan, log and train.threads can be set here; what the "
-          "model is, its files say",
-          set));
+    if (!can_be_set(set))
+      throw UsageError(
+          format("--set {}: only {} can be set here; what the model is, its files say", set,
+                 kSettable));
   }
   if (choice.layout) {
     const std::vector<std::string> more = sets_in_layout(*choice.layout);
@@ -36,8 +36,7 @@ void add_layout_choice(Arguments& command, LayoutChoice& choice) {
                  "under a launcher, how the model is spread over the ranks: tp=2,pp=2; sharded "
                  "without it",
                  {.shown = "KEY=VALUE,..."});
-  command.option("--set", choice.sets,
-                 "one key of sections parallel, comm, plan, log or train.threads",
+  command.option("--set", choice.sets, format("one key of the config: {}", kSettable),
                  {.shown = "KEY=VALUE"});
 }
 
