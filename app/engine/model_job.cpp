@@ -18,9 +18,8 @@ std::vector<std::string> sets_of(const LayoutChoice& choice) {
   std::vector<std::string> sets = choice.sets;
   for (const std::string& set : sets) {
     if (!can_be_set(set))
-      throw UsageError(
-          format("--set {}: only {} can be set here; what the model is, its files say", set,
-                 kSettable));
+      throw UsageError(format("--set {}: only {} can be set here; what the model is, its files say",
+                              set, kSettable));
   }
   if (choice.layout) {
     const std::vector<std::string> more = sets_in_layout(*choice.layout);
