@@ -205,6 +205,7 @@ void print_overview(const PlanWords& words) {
   add_bytes(beside, "context_bytes", taken.context);
   beside.add("communicators", plan::num_communicators(plan));
   add_bytes(beside, "communicators_bytes", taken.communicators);
+  add_bytes(beside, "kernels_bytes", taken.kernels);
   add_bytes(beside, "allocator_bytes", taken.allocator);
   add_bytes(beside, "total_bytes", memory.peak() + taken.total());
   if (facts.time) add_step(report, facts);

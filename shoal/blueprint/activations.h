@@ -47,6 +47,12 @@ UnitActivations activations_of(config::UnitKind kind,
                                const ElementBytes& bytes,
                                config::Recompute recompute);
 
+// Returns whether the fused kernels of a GPU take attention of such elements and heads. What they do not
+// take is computed by products, which write whole matrices of weights.
+constexpr bool attention_is_fused_on_gpu(int64_t element_bytes, int64_t features_per_head) {
+  return element_bytes == 2 && features_per_head % 8 == 0 && features_per_head <= 256;
+}
+
 // Returns the activation memory of a block's forward pass that keeps nothing for a backward pass.
 UnitActivations without_backward(const config::ModelConfig& model,
                                  const PassShape& pass,

@@ -25,7 +25,11 @@ std::optional<int64_t> PlanFacts::capacity() const {
   return static_cast<int64_t>(cluster->device.memory_gb * 1e9);
 }
 
-bool PlanFacts::fits() const { return fullest_stage().total() <= capacity().value(); }
+bool PlanFacts::fits() const {
+  return std::all_of(stages.begin(), stages.end(), [this](const StageMemory& stage) {
+    return stage.total() <= capacity().value();
+  });
+}
 
 double PlanFacts::tokens_per_second() const {
   return static_cast<double>(config().train.batch * config().model.context) / time->seconds;
@@ -44,7 +48,8 @@ PlanFacts facts_of(const config::RunConfig& config,
   PlanFacts facts{.fullest = plan::fullest_rank(job, peaks), .cluster = cluster};
   const plan::DeviceKind kind = cluster ? plan::kind_of(cluster->device) : plan::DeviceKind::kGpu;
   for (const plan::StagePeak& peak : peaks)
-    facts.stages.push_back({peak, plan::device_allowance(kind, facts.fullest.plan, peak.memory)});
+    facts.stages.push_back(
+        {peak, plan::device_allowance(kind, job.rank(peak.rank).plan, peak.memory)});
   if (cluster) facts.time = plan::step_time(job.stages(), *cluster, observe);
   return facts;
 }

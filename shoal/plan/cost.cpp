@@ -19,10 +19,41 @@ int64_t update_bytes_per_parameter(const config::RunConfig& config) {
   return state.gradients + weights + 2 * state.masters + 2 * state.optimizer;
 }
 
-int steps_among(int ranks) {
-  const int of_tree = 2 * static_cast<int>(std::bit_width(static_cast<unsigned>(ranks - 1)));
-  return std::min(ranks - 1, of_tree);
+namespace {
+
+// The way of a part from its first rank to its last: steps between nodes, and inside them.
+struct Way {
+  int far = 0;
+  int near = 0;
+
+  [[nodiscard]] int steps() const { return far + near; }
+};
+
+Way round_a_ring(int ranks, int nodes) {
+  return {.far = nodes - 1, .near = steps_among(ranks) - (nodes - 1)};
 }
+
+// A tree of nodes, in each of which ranks are a chain: so NCCL builds it.
+Way through_a_tree(int ranks, int nodes) {
+  const int deep = static_cast<int>(std::bit_width(static_cast<unsigned>(nodes - 1)));
+  return {.far = deep, .near = (ranks + nodes - 1) / nodes - 1};
+}
+
+// The bytes of all steps pass the slowest link, and each step waits for the latency of its own.
+double seconds_of_way(const config::ClusterConfig& cluster,
+                      const config::LinkSpec& link,
+                      const Way& way,
+                      double bytes,
+                      double times) {
+  const double of_step = bytes / way.steps();
+  const double far = link.step_seconds(of_step, times);
+  if (way.near == 0 || cluster.node.latency_us >= link.latency_us) return way.steps() * far;
+  config::LinkSpec near = link;
+  near.latency_us = cluster.node.latency_us;
+  return way.far * far + way.near * near.step_seconds(of_step, times);
+}
+
+}  // namespace
 
 CallSeconds call_seconds(
     const config::ClusterConfig& cluster, Exchange exchange, double bytes, int ranks, int nodes) {
@@ -41,10 +72,17 @@ CallSeconds call_seconds(
   // Rings between nodes run over the links of all their members on a node.
   const double beside = transfer || nodes == 1 ? 1 : std::max(1.0, 1.0 * ranks / nodes);
   const double times = std::min(beside, cluster.node.gb_per_s / link.gb_per_s);
-  const double steps = transfer ? 1 : steps_among(ranks);
-  const double of_step = transfer ? bytes : bytes * (ranks - 1) / ranks / steps;
-  const double seconds = rounds * steps * link.step_seconds(of_step, times);
-  return {.seconds = seconds, .link = nodes == 1 ? Link::kNode : Link::kNetwork};
+  const Link used = nodes == 1 ? Link::kNode : Link::kNetwork;
+  if (transfer) return {.seconds = link.step_seconds(bytes, times), .link = used};
+  const double sent = bytes * (ranks - 1) / ranks;
+  const auto seconds_of = [&](const Way& way) {
+    return rounds * seconds_of_way(cluster, link, way, sent, times);
+  };
+  double seconds = seconds_of(round_a_ring(ranks, nodes));
+  // NCCL gathers and scatters in rings however many ranks there are.
+  if (exchange == Exchange::kAllReduce && nodes > 1)
+    seconds = std::min(seconds, seconds_of(through_a_tree(ranks, nodes)));
+  return {.seconds = seconds, .link = used};
 }
 
 Costs::Costs(const config::ClusterConfig& cluster,
@@ -77,9 +115,12 @@ double Costs::of_product(const blueprint::Product& product, int64_t rows) const 
   return std::max(computing, of_bytes(bytes));
 }
 
-// A kernel without dropout.
+// A kernel without dropout, which takes all elements and heads on a CPU.
 bool Costs::attention_is_fused() const {
-  return cluster_.device.flash_attention && plan_.config.model.dropout == 0;
+  const config::ModelConfig& model = plan_.config.model;
+  if (!cluster_.device.flash_attention || model.dropout > 0) return false;
+  return kind_of(cluster_.device) == DeviceKind::kCpu ||
+         blueprint::attention_is_fused_on_gpu(plan_.bytes.compute, model.features_per_head());
 }
 
 // Masters are orthogonalized, in their precision, by three products in each iteration. All ranks wait for
@@ -201,6 +242,12 @@ CallSeconds Costs::of(const OperationCall& call) const {
   if (ranks == 1 || call.bytes == 0) return {};
   return call_seconds(cluster_, call.exchange, static_cast<double>(call.bytes), ranks,
                       spans_->nodes_of(call.axes));
+}
+
+CallSeconds Costs::of_transfer(const OperationCall& call, int peer) const {
+  const int nodes = spans_->stages_cross_nodes(plan_.pipeline_rank, peer) ? 2 : 1;
+  return call_seconds(cluster_, call.exchange, static_cast<double>(call.bytes),
+                      plan_.ranks(call.axes), nodes);
 }
 
 }  // namespace shoal::plan

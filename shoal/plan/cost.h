@@ -8,7 +8,8 @@
 // as their bytes, whichever is longer. All else in a unit moves bytes: each tensor that a forward
 // pass leaves is written and read once, and in a backward pass it is read, and its gradient written
 // and read. Measurements in a cluster file (config::MeasuredSpec) take precedence over the shares.
-// Collectives are rings: each step takes the time that config::LinkSpec has for its bytes.
+// Collectives are rings, or trees for an all-reduce where these are faster: each step takes the time
+// that config::LinkSpec has for its bytes.
 #pragma once
 
 #include <map>
@@ -42,9 +43,8 @@ struct CallSeconds {
   Link link = Link::kNode;
 };
 
-// Returns the steps of a collective, one after the other: those of a ring, or of a tree where these are
-// fewer.
-int steps_among(int ranks);
+// Returns the steps of a ring, one after the other: of a gather or a reduce-scatter.
+inline int steps_among(int ranks) { return ranks - 1; }
 
 // Returns the seconds of a call among so many ranks on so many nodes, once all of them are there and
 // nothing else uses the link.
@@ -71,6 +71,9 @@ class Costs {
   [[nodiscard]] ComputeSeconds compute(const Operation& operation) const;
 
   [[nodiscard]] CallSeconds of(const OperationCall& call) const;
+  // Of a transfer between this rank's stage and that of a rank of the pipeline: inside a node where no
+  // two ranks of the stages that talk are on different ones.
+  [[nodiscard]] CallSeconds of_transfer(const OperationCall& call, int peer) const;
 
  private:
   [[nodiscard]] ComputeSeconds of_unit(const Operation& operation) const;

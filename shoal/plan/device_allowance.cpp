@@ -1,7 +1,10 @@
 #include "shoal/plan/device_allowance.h"
 
+#include <algorithm>
 #include <vector>
 
+#include "shoal/blueprint/activations.h"
+#include "shoal/blueprint/tensor_split.h"
 #include "shoal/plan/distinct_groups.h"
 
 namespace shoal::plan {
@@ -32,6 +35,44 @@ std::vector<AxisSet> axes_of_communicators(const RankPlan& plan) {
   return axes;
 }
 
+// What does not depend on the plan.
+DeviceAllowance of_tensors(DeviceKind kind, int64_t bytes) {
+  const double of_one = kind == DeviceKind::kCpu ? kCounted : kReserved;
+  return {.context = kind == DeviceKind::kCpu ? kProcess : kContext,
+          .allocator = static_cast<int64_t>((of_one - 1) * static_cast<double>(bytes))};
+}
+
+// Weights of all heads, their exponentials and what softmax makes of them, and the mask.
+int64_t bytes_by_products(const RankPlan& plan, int64_t sequences) {
+  const config::ModelConfig& model = plan.config.model;
+  if (model.dropout > 0)  // counted where they are kept
+    return 0;
+  if (blueprint::attention_is_fused_on_gpu(plan.bytes.compute, model.features_per_head())) return 0;
+  const int64_t heads =
+      blueprint::local_heads(model.heads, model.num_kv_heads(), plan.tensor_place).heads;
+  return (3 * sequences * heads * plan.bytes.compute + 1) * model.context * model.context;
+}
+
+// The head's loss copies all logits of a micro-batch to a wide type (rows_in_cache() in
+// model/functions/head_loss.h); what it makes of them it writes over them.
+int64_t bytes_of_wide_logits(const RankPlan& plan, int64_t sequences) {
+  if (plan.bytes.compute >= plan.bytes.wide) return 0;
+  const int64_t classes =
+      blueprint::share_of(*plan.config.model.vocab_size, plan.tensor_place).count;
+  return sequences * plan.config.model.context * classes * plan.bytes.wide;
+}
+
+// Units run one after the other.
+int64_t bytes_of_kernels(const RankPlan& plan) {
+  const int64_t sequences = *std::max_element(plan.rows.begin(), plan.rows.end());
+  int64_t most = 0;
+  for (const StagePlan& stage : plan.stages) {
+    if (stage.range.blocks > 0) most = std::max(most, bytes_by_products(plan, sequences));
+    if (stage.range.head) most = std::max(most, bytes_of_wide_logits(plan, sequences));
+  }
+  return most;
+}
+
 }  // namespace
 
 DeviceKind kind_of(const config::DeviceSpec& device) {
@@ -39,14 +80,16 @@ DeviceKind kind_of(const config::DeviceSpec& device) {
 }
 
 DeviceAllowance device_allowance(DeviceKind kind, const RankPlan& plan, const Memory& memory) {
-  const auto more = [&](double of_one) {
-    return static_cast<int64_t>((of_one - 1) * static_cast<double>(memory.peak()));
-  };
-  if (kind == DeviceKind::kCpu) return {.context = kProcess, .allocator = more(kCounted)};
-  DeviceAllowance allowance{.context = kContext, .allocator = more(kReserved)};
+  DeviceAllowance allowance = of_tensors(kind, memory.peak());
+  if (kind == DeviceKind::kCpu) return allowance;
+  allowance.kernels = bytes_of_kernels(plan);
   for (const AxisSet axes : axes_of_communicators(plan))
     allowance.communicators += plan.ranks(axes) == 2 ? kPair : kLarger;
   return allowance;
+}
+
+int64_t least_device_bytes(DeviceKind kind, int64_t tensor_bytes) {
+  return tensor_bytes + of_tensors(kind, tensor_bytes).total();
 }
 
 int num_communicators(const RankPlan& plan) {

@@ -57,6 +57,19 @@ int GroupSpans::nodes_of(AxisSet axes) {
   return known_.back().second;
 }
 
+bool GroupSpans::stages_cross_nodes(int stage, int other) {
+  const std::pair key(std::min(stage, other), std::max(stage, other));
+  const auto found = crossing_.find(key);
+  if (found != crossing_.end()) return found->second;
+  bool crosses = false;
+  for (int group = 0; group < mesh_.num_groups(Axis::kPp) && !crosses; ++group) {
+    const std::vector<int> ranks = mesh_.peers(mesh_.lowest_rank(group, Axis::kPp), Axis::kPp);
+    crosses = nodes_.node_of(ranks[static_cast<size_t>(stage)]) !=
+              nodes_.node_of(ranks[static_cast<size_t>(other)]);
+  }
+  return crossing_.emplace(key, crosses).first->second;
+}
+
 std::optional<std::pair<int, int>> crossing_pair(const Mesh& mesh,
                                                  AxisSet axes,
                                                  const Nodes& nodes) {

@@ -7,6 +7,7 @@
 // numbers. Everything is pure arithmetic. Nodes is immutable: threads may share it.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -47,11 +48,15 @@ class GroupSpans {
 
   // Returns max_nodes_per_group().
   int nodes_of(AxisSet axes);
+  // Returns whether any rank of a pipeline stage is on another node than the rank of the other stage
+  // that it sends to. Stages are numbered as ranks of the pipeline.
+  bool stages_cross_nodes(int stage, int other);
 
  private:
   Mesh mesh_;
   Nodes nodes_;
   std::vector<std::pair<AxisSet, int>> known_;
+  std::map<std::pair<int, int>, bool> crossing_;
 };
 
 // Throws UsageError that names the first two ranks of a group on different nodes.

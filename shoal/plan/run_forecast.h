@@ -3,9 +3,11 @@
 //   const RunForecast run = run_forecast(config, cluster, /*ranks=*/16'384, time.seconds);
 //   run.days, run.cost, run.lost_share
 //
-// Faults of devices come at random, one in `device_mtbf_hours` of each. A fault costs the restart and,
-// on average, half a checkpoint interval. The interval is the one that loses the least time (Young
-// and Daly): sqrt(2 * time of a save * time between faults).
+// Faults of devices come at random, one in `device_mtbf_hours` of each. A fault costs the restart, on
+// average half a checkpoint interval, and the time in which the newest checkpoint was still written. The
+// interval is the one that loses the least time (Young and Daly): sqrt(2 * what a save costs * time
+// between faults). A save in the background costs the copy that a step waits for, and the next one
+// begins when it is written.
 #pragma once
 
 #include <optional>

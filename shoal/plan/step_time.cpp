@@ -139,7 +139,7 @@ class StepRun {
         return true;
       case OpKind::kReceive:
         for (const OperationCall& call : calls_of(stage.plan, operation))
-          stage.clock.receive(stage.costs.of(call));
+          stage.clock.receive(stage.costs.of_transfer(call, operation.peer));
         stage.places[started(OpKind::kReceive, operation)] =
             channel(operation.peer, number, operation.pass).received++;
         return true;
@@ -204,8 +204,12 @@ class StepRun {
 
   static void send(Stage& stage, const Operation& operation, Channel& to) {
     const StreamId stream{.axes = Axis::kPp, .upwards = operation.pass == Op::kBackward};
-    to.arrivals.push_back(stage.clock.start(
-        stream, seconds_of(stage, calls_of(stage.plan, operation)), Spent::kPipeline));
+    std::vector<CallSeconds> calls;
+    for (const OperationCall& call : calls_of(stage.plan, operation)) {
+      const CallSeconds taken = stage.costs.of_transfer(call, operation.peer);
+      if (taken.seconds > 0) calls.push_back(taken);
+    }
+    to.arrivals.push_back(stage.clock.start(stream, calls, Spent::kPipeline));
   }
 
   static bool receive(Stage& stage, const Operation& operation, const Channel& from) {

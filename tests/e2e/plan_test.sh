@@ -33,7 +33,8 @@ memory, device = found["memory"], found["device"]
 assert found["layout"]["mesh"].endswith("= 4 ranks"), found
 assert memory["peak_bytes"] == sum(memory.values()) - memory["peak_bytes"], memory
 assert device["communicators"] == 3 and device["communicators_bytes"] == (544 + 544 + 688) * 10**6, device
-assert device["total_bytes"] == memory["peak_bytes"] + device["context_bytes"] + device["communicators_bytes"] + device["allocator_bytes"], found
+assert device["total_bytes"] == memory["peak_bytes"] + device["context_bytes"] + device["communicators_bytes"] + device["kernels_bytes"] + device["allocator_bytes"], found
+assert device["kernels_bytes"] > 0, "attention in fp32 is not fused on a GPU"
 assert 0.09 < device["allocator_bytes"] / memory["peak_bytes"] < 0.1, found
 PYTHON
 # shellcheck disable=SC2086

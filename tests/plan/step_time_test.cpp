@@ -174,11 +174,11 @@ TEST(Costs, OfCollectivesAreRings) {
   const Costs costs(cluster, plan);
   const OperationCall gather{
       .exchange = Exchange::kAllGather, .axes = Axis::kDpShard, .bytes = 800'000'000};
-  // Two nodes of four: 40 GB/s between them, six steps in a tree.
-  EXPECT_NEAR(costs.of(gather).seconds, 6 * 5e-6 + 700e6 / 40e9, 1e-9);
+  // Two nodes of four: 40 GB/s between them; a step between them and six inside, or three in a tree.
+  EXPECT_NEAR(costs.of(gather).seconds, 5e-6 + 6e-6 + 700e6 / 40e9, 1e-9);
   OperationCall sum = gather;
   sum.exchange = Exchange::kAllReduce;
-  EXPECT_NEAR(costs.of(sum).seconds, 2 * costs.of(gather).seconds, 1e-9);
+  EXPECT_NEAR(costs.of(sum).seconds, 2 * (5e-6 + 3e-6 + 700e6 / 40e9), 1e-9);
 }
 
 // A step takes what a message of its size took, and at least a latency.
@@ -215,8 +215,9 @@ TEST(StepTime, OfMuonHasItsProducts) {
 
 // Without a kernel that leaves out the masked half, attention has twice the operations forward.
 TEST(Costs, OfAttentionWithDropoutAreThoseOfItsProducts) {
-  const auto attention = [](const char* dropout, bool flash) {
-    const auto [config, mesh] = planned(1, {format("model.dropout={}", dropout)});
+  const auto attention = [](const char* dropout, bool flash, const char* precision = "bf16") {
+    const auto [config, mesh] = planned(1, {format("model.dropout={}", dropout), "model.width=528",
+                                            format("train.precision={}", precision)});
     const RankPlan plan = plan_of(config, mesh, 0);
     config::ClusterConfig cluster = ideal();
     cluster.device.flash_attention = flash;
@@ -228,6 +229,8 @@ TEST(Costs, OfAttentionWithDropoutAreThoseOfItsProducts) {
   };
   EXPECT_GT(attention("0.0", false), 1.5 * attention("0.0", true));
   EXPECT_DOUBLE_EQ(attention("0.1", true), attention("0.0", false));
+  // A GPU's kernel takes half precision only.
+  EXPECT_DOUBLE_EQ(attention("0.0", true, "fp32"), attention("0.0", false, "fp32"));
 }
 
 TEST(Costs, SmallProductsReachLessOfThePeak) {
@@ -282,8 +285,40 @@ TEST(Costs, RanksOnCpusSendTheirPartsThemselves) {
   EXPECT_NEAR(gather, 3 * (6e-3 + 1e-3) + 2 * 1e-3, 1e-12);
   EXPECT_NEAR(call_seconds(cluster, Exchange::kAllReduce, 36e6, 6, 2).seconds, 2 * gather, 1e-12);
   cluster.device.queued = true;  // a ring over the links of all three members of a node
-  EXPECT_NEAR(call_seconds(cluster, Exchange::kAllGather, 36e6, 6, 2).seconds, 5 * (2e-3 + 1e-3),
+  EXPECT_NEAR(call_seconds(cluster, Exchange::kAllGather, 36e6, 6, 2).seconds, 5 * 2e-3 + 1e-3,
               1e-12);
+}
+
+// A part passes every link of a ring, however long it is: 63 of the network and 448 inside nodes.
+TEST(Costs, TheLatencyOfARingGrowsWithItsRanks) {
+  config::ClusterConfig cluster = ideal();
+  cluster.node.latency_us = 6;
+  cluster.network.latency_us = 20;
+  const auto latency = [&](Exchange exchange, int ranks, int nodes) {
+    return call_seconds(cluster, exchange, /*bytes=*/1e-6, ranks, nodes).seconds;
+  };
+  EXPECT_NEAR(latency(Exchange::kAllGather, 8, 1), 7 * 6e-6, 1e-9);
+  EXPECT_NEAR(latency(Exchange::kAllReduce, 8, 1), 14 * 6e-6, 1e-9);
+  EXPECT_NEAR(latency(Exchange::kAllGather, 1024, 1024), 1023 * 20e-6, 1e-9);
+  EXPECT_NEAR(latency(Exchange::kReduceScatter, 512, 64), 63 * 20e-6 + 448 * 6e-6, 1e-9);
+  // There and back through a tree of 64 nodes and the chains in them.
+  EXPECT_NEAR(latency(Exchange::kAllReduce, 512, 64), 2 * (6 * 20e-6 + 7 * 6e-6), 1e-9);
+  EXPECT_NEAR(latency(Exchange::kAllReduce, 2, 2), 2 * 20e-6, 1e-9);
+}
+
+// Two stages of two ranks on each node of four: the network is between the second and the third.
+TEST(StepTime, StagesOnOneNodeSendOverItsLinks) {
+  const auto [config, mesh] = planned(8, {"parallel.pp=4", "parallel.tp=2", "train.batch=4"});
+  config::ClusterConfig cluster = ideal();
+  cluster.devices_per_node = 4;
+  cluster.network = {.gb_per_s = 1, .latency_us = 0};
+  const double some = timed(config, mesh, cluster).seconds;
+  cluster.devices_per_node = 2;
+  const double all = timed(config, mesh, cluster).seconds;
+  cluster.devices_per_node = 8;
+  const double none = timed(config, mesh, cluster).seconds;
+  EXPECT_GT(some, none);
+  EXPECT_NEAR(all - none, 3 * (some - none), 1e-3 * (all - none));
 }
 
 // A pipeline's and a shard's calls are hidden behind a long computation, but for what they take
@@ -320,7 +355,8 @@ TEST(StepTime, OfSixteenThousandRanksIsComputedSoon) {
 
 // A fault every 3 hours, a save of 1 s, 60 s to be back: 147 s between saves, 1.9 % lost.
 TEST(RunForecast, OfFaultsIsThatOfYoungAndDaly) {
-  const auto [config, mesh] = planned(16, {"train.steps=1000000", "optimizer.warmup=0"});
+  const auto [config, mesh] =
+      planned(16, {"train.steps=1000000", "optimizer.warmup=0", "train.background_save=false"});
   config::ClusterConfig cluster;
   const ModelCounts counts = counts_of(config.model);
   cluster.operation = {.price_per_device_hour = 2,
@@ -333,6 +369,13 @@ TEST(RunForecast, OfFaultsIsThatOfYoungAndDaly) {
   EXPECT_NEAR(run.days, 700'000 / 86400.0 / (1 - run.lost_share), 1e-6);
   EXPECT_NEAR(run.faults, run.days * 8, 1e-6);
   EXPECT_NEAR(*run.cost, run.days * 24 * 16 * 2, 1e-6);
+  // Written in the background the second costs a fault a second, and no step waits for it.
+  config::RunConfig beside = config;
+  beside.train.background_save = true;
+  const RunForecast cheaper = run_forecast(beside, cluster, 16, 0.7);
+  EXPECT_LT(cheaper.save_every_steps, 0.1 * run.save_every_steps);
+  EXPECT_LT(cheaper.lost_share, run.lost_share / 2);
+  EXPECT_GT(cheaper.lost_share, 61.0 / (48 * 3600 / 16.0));
   cluster.operation = {};
   EXPECT_EQ(run_forecast(config, cluster, 16, 0.7).lost_share, 0);
   EXPECT_FALSE(run_forecast(config, cluster, 16, 0.7).cost.has_value());

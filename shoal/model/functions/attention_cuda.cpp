@@ -4,6 +4,7 @@
 
 #include <ATen/ATen.h>
 
+#include "shoal/blueprint/activations.h"
 #include "shoal/core/error.h"
 
 namespace shoal::model {
@@ -39,8 +40,7 @@ struct Order {
 }  // namespace
 
 bool is_fused_on_cuda(const at::Tensor& q) {
-  const bool half = q.scalar_type() == at::kHalf || q.scalar_type() == at::kBFloat16;
-  return half && q.size(3) % 8 == 0 && q.size(3) <= 256;
+  return blueprint::attention_is_fused_on_gpu(q.element_size(), q.size(3));
 }
 
 Attended attend_on_cuda(const at::Tensor& q,
