@@ -33,6 +33,13 @@ void print_table(const Job& job, const plan::SearchResult& found) {
   }
 }
 
+std::vector<plan::WhatIf> changes_of(const SearchWords& words,
+                                     const Job& job,
+                                     const plan::SearchResult& found) {
+  if (!words.what_if) return {};
+  return plan::what_would_change(found.best.front(), job.config, job.cluster, job.devices);
+}
+
 void print_reasons(const SearchWords& words, const Job& job, const plan::SearchResult& found) {
   const plan::FoundLayout& best = found.best.front();
   std::cout << '\n';
@@ -46,7 +53,7 @@ void print_reasons(const SearchWords& words, const Job& job, const plan::SearchR
         100 * (1.0 * static_cast<double>(second.bytes) / static_cast<double>(best.bytes) - 1));
   }
   if (!words.what_if) return;
-  const auto changes = plan::what_would_change(best, job.config, job.cluster, job.devices);
+  const std::vector<plan::WhatIf> changes = changes_of(words, job, found);
   for (const auto& [change, choice] : changes)
     std::cout << format("With {}: {}.\n", change, choice.describe());
   if (changes.empty())
@@ -54,11 +61,14 @@ void print_reasons(const SearchWords& words, const Job& job, const plan::SearchR
         << "Neither another network, nor more memory, nor a larger batch changes the choice.\n";
 }
 
-Report report_of(const Job& job, const plan::SearchResult& found, double seconds) {
+Report report_of(const SearchWords& words,
+                 const Job& job,
+                 const plan::SearchResult& found,
+                 double seconds) {
   Report report;
   report.section("search")
       .add("layouts", found.looked_at)
-      .add("too_large", found.too_large)
+      .add("too_large_at_least", found.too_large)
       .add("timed", found.timed)
       .add("seconds", seconds);
   Report::Section& best = report.section("best");
@@ -80,6 +90,10 @@ Report report_of(const Job& job, const plan::SearchResult& found, double seconds
                       {"micro_batch", choice.micro_batch},
                       {"recompute", config::write_value(choice.recompute)}});
   }
+  if (!words.what_if) return report;
+  Report::Section& what_if = report.section("what_if");
+  for (const auto& [change, choice] : changes_of(words, job, found))
+    what_if.add(change, choice.describe());
   return report;
 }
 
@@ -101,11 +115,12 @@ void print_search(const SearchWords& words) {
   const double seconds = seconds_since(began);
   const plan::FoundLayout& best = plan::best_of(found, job.config, job.cluster, job.devices);
   if (words.json) {
-    std::cout << report_of(job, found, seconds).json();
+    std::cout << report_of(words, job, found, seconds).json();
   } else {
     print_table(job, found);
-    std::cout << format("{} layouts, of which {} do not fit and {} were timed, in {:.2f} s.\n",
-                        found.looked_at, found.too_large, found.timed, seconds);
+    std::cout << format(
+        "{} layouts, of which at least {} do not fit and {} were timed, in {:.2f} s.\n",
+        found.looked_at, found.too_large, found.timed, seconds);
     print_reasons(words, job, found);
   }
   if (!words.write_to) return;

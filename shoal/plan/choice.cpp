@@ -2,8 +2,10 @@
 
 #include <algorithm>
 
+#include "shoal/config/tensor_parallel.h"
 #include "shoal/config/value.h"
 #include "shoal/core/format.h"
+#include "shoal/plan/schedule.h"
 
 namespace shoal::plan {
 namespace {
@@ -19,8 +21,9 @@ std::vector<int> divisors_of(int number) {
   return divisors;
 }
 
-// Heads and vocabulary are split evenly: uneven shares make the others wait.
-bool splits_heads(const config::ModelConfig& model, int tp) {
+// Heads are split evenly: uneven shares make the others wait.
+bool splits_evenly(const config::ModelConfig& model, int tp) {
+  if (config::why_not_tensor_parallel(model, tp)) return false;
   const int kv_heads = model.num_kv_heads();
   return model.heads % tp == 0 && (kv_heads % tp == 0 || tp % kv_heads == 0);
 }
@@ -42,11 +45,11 @@ bool shares_batch(int64_t batch, int ranks) {
 class Choices {
  public:
   Choices(const config::RunConfig& config, const config::ClusterConfig& cluster, int ranks)
-      : config_(config), cluster_(cluster), ranks_(ranks) {}
+      : config_(config), in_node_(std::min(cluster.devices_per_node, ranks)), ranks_(ranks) {}
 
   std::vector<Choice> all() {
-    for (const int tp : divisors_of(cluster_.devices_per_node)) {
-      if (ranks_ % tp != 0 || !splits_heads(config_.model, tp)) continue;
+    for (const int tp : divisors_of(in_node_)) {
+      if (ranks_ % tp != 0 || !splits_evenly(config_.model, tp)) continue;
       for (const int pp : divisors_of(ranks_ / tp)) {
         if (pp > config_.model.layers + 2) break;
         with_data_ranks({.pp = pp, .tp = tp}, ranks_ / tp / pp);
@@ -65,8 +68,7 @@ class Choices {
       with_batches(choice);
       if (ranks == 1) return;  // nothing to divide
     }
-    const int in_node = cluster_.devices_per_node / choice.tp;
-    for (int shards = in_node; shards > 1 && shards < ranks; shards *= 2) {
+    for (int shards = in_node_ / choice.tp; shards > 1 && shards < ranks; shards *= 2) {
       if (ranks % shards != 0) break;
       choice.dp_shard = shards;
       choice.dp_replicate = ranks / shards;
@@ -81,6 +83,7 @@ class Choices {
     const int64_t rows = most_rows(config_.train.batch, choice.data_ranks());
     for (int64_t micro_batch = 1; micro_batch <= rows; micro_batch *= 2) {
       if (rows % micro_batch != 0) break;
+      if (rows / micro_batch > kMaxMicroBatches) continue;
       choice.micro_batch = micro_batch;
       with_chunks(choice, rows / micro_batch);
     }
@@ -101,7 +104,7 @@ class Choices {
   }
 
   const config::RunConfig& config_;
-  const config::ClusterConfig& cluster_;
+  int in_node_;  // ranks of a node
   int ranks_;
   std::vector<Choice> found_;
 };
@@ -126,6 +129,7 @@ config::RunConfig with(const config::RunConfig& config, const Choice& choice) {
   config::RunConfig changed = config;
   changed.parallel.dp_replicate = choice.dp_replicate;
   changed.parallel.dp_shard = choice.dp_shard;
+  changed.parallel.cp = 1;
   changed.parallel.pp = choice.pp;
   changed.parallel.tp = choice.tp;
   changed.parallel.sharding = choice.sharding;

@@ -1,5 +1,5 @@
 // choice.h -- the choices that a layout consists of, apart from the job that it is chosen for; and
-// all that are worth a look.
+// those that a search looks at.
 //
 //   for (const Choice& choice : choices_of(config, cluster, /*ranks=*/16'384))
 //     with(config, choice);            // the job with this layout
@@ -33,9 +33,15 @@ struct Choice {
 // Returns the job with another layout. The rest of its config is as it was.
 config::RunConfig with(const config::RunConfig& config, const Choice& choice);
 
-// Returns the layouts that a job may have on so many devices of a cluster: tensor-parallel ranks
-// inside a node, shards that a node or all data-parallel ranks hold together, micro-batches that
-// divide the rows of a rank. Ranks may have one row more than others where that costs little.
+// Returns layouts for a job on so many devices of a cluster. They are not all that can be run:
+//   tp            divides the ranks of a node, and splits heads evenly
+//   pp            divides the other ranks; with several chunks, stages of equal size but for the ends,
+//                 and micro-batches that pp divides
+//   data ranks    all that are left, where uneven shares of the batch cost a quarter at most
+//   shards        all data ranks, or those of a node times a power of two, with copies of them
+//   micro-batch   a power of two that divides the rows of a rank
+// The rest of the config (units, prefetch, grad_sync, ...) stays. Some may still be refused by
+// why_not() (composition.h).
 std::vector<Choice> choices_of(const config::RunConfig& config,
                                const config::ClusterConfig& cluster,
                                int ranks);

@@ -96,16 +96,20 @@ void check_stages(const RunConfig& config, Problems& found) {
 // Checks the schedule itself, once everything it is made from is valid.
 void check_order(const RunConfig& config, int64_t data_ranks, Problems& found) {
   const ParallelConfig& parallel = config.parallel;
-  if (parallel.pp == 1) return;
   const int64_t passes = passes_of_step(config.train.batch, data_ranks, config.train.micro_batch);
+  const PipelineShape shape{
+      .ranks = parallel.pp,
+      .chunks = parallel.chunks,
+      .micro_batches = static_cast<int>(std::min<int64_t>(passes, INT32_MAX))};
   try {
-    schedule_of(parallel,
-                {.ranks = parallel.pp,
-                 .chunks = parallel.chunks,
-                 .micro_batches = static_cast<int>(std::min<int64_t>(passes, INT32_MAX))});
+    if (parallel.pp == 1) return require_possible(shape);
+    schedule_of(parallel, shape);
   } catch (const Error& error) {
     const bool from_file = parallel.schedule == ScheduleKind::kFile;
-    found.push_back({.where = from_file ? "parallel.schedule_file" : "parallel.schedule",
+    const char* const where = parallel.pp == 1 ? "train.micro_batch"
+                              : from_file      ? "parallel.schedule_file"
+                                               : "parallel.schedule";
+    found.push_back({.where = where,
                      .what = error.what(),
                      .hint = from_file
                                  ? "`shoal schedule FILE` draws it and says what is wrong with it"

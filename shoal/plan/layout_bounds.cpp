@@ -53,8 +53,19 @@ int64_t chunks_under_way(const Choice& choice, int rank) {
   return choice.chunks == 1 ? behind + 1 : 2 * behind + int64_t{choice.chunks - 1} * choice.pp + 1;
 }
 
-bool keeps_weights(Sharding sharding) {
-  return sharding == Sharding::kNoShard || sharding == Sharding::kOptimizer;
+// What a rank holds whole although its optimizer works on a shard of it (sharding_policy()).
+struct Whole {
+  bool weights = true;
+  bool gradients = true;  // so that they are reduced once, after the last micro-batch
+};
+
+Whole whole_of(const config::ParallelConfig& parallel, const Choice& choice) {
+  const bool weights =
+      choice.sharding == Sharding::kNoShard || choice.sharding == Sharding::kOptimizer;
+  const bool gradients = parallel.grad_sync == config::GradSync::kAuto
+                             ? weights
+                             : parallel.grad_sync == config::GradSync::kBatch;
+  return {.weights = weights, .gradients = gradients};
 }
 
 }  // namespace
@@ -139,8 +150,9 @@ double LayoutBounds::data_seconds(const Choice& choice,
   const double scatter = seconds(Exchange::kReduceScatter, gradients, choice.dp_shard, choice.tp);
   const double replicas = seconds(Exchange::kAllReduce, gradients / choice.dp_shard,
                                   choice.dp_replicate, choice.tp * choice.dp_shard);
-  const bool keeps = keeps_weights(choice.sharding);
-  return std::max(replicas, keeps ? gather + scatter : passes * (gather + scatter));
+  const Whole kept = whole_of(config_.parallel, choice);
+  return std::max(replicas,
+                  (kept.weights ? 1 : passes) * gather + (kept.gradients ? 1 : passes) * scatter);
 }
 
 int64_t LayoutBounds::bytes_of(const Choice& choice,
@@ -148,7 +160,7 @@ int64_t LayoutBounds::bytes_of(const Choice& choice,
                                int64_t micro_batches) const {
   const StateBytes state = state_bytes(config_);
   const bool divides = choice.sharding != Sharding::kNoShard && choice.dp_shard > 1;
-  const bool keeps = keeps_weights(choice.sharding);
+  const Whole kept = whole_of(config_.parallel, choice);
   const int shards = divides ? choice.dp_shard : 1;
   const int64_t passes = micro_batches * choice.chunks;
   int64_t most = 0;
@@ -158,9 +170,10 @@ int64_t LayoutBounds::bytes_of(const Choice& choice,
                              (share.embedding ? cost.embedding.elements : 0) +
                              (share.head ? cost.head.elements : 0);
     const auto of_others = [&](int64_t bytes) { return elements * bytes * (shards - 1) / shards; };
-    const int64_t held = elements * state.total() / shards + (keeps ? of_others(state.weights) : 0);
+    const int64_t held =
+        elements * state.total() / shards + (kept.weights ? of_others(state.weights) : 0);
     // Whole until the last micro-batch; of all chunks together, when they take several turns.
-    const bool whole = keeps && micro_batches > (choice.chunks == 1 ? 1 : choice.pp);
+    const bool whole = kept.gradients && micro_batches > (choice.chunks == 1 ? 1 : choice.pp);
     const int64_t gradients = whole ? of_others(state.gradients) : 0;
     // With more micro-batches a rank is as far ahead again after all its chunks have opened their
     // gradients.

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <tuple>
 #include <utility>
 
+#include "shoal/config/check.h"
 #include "shoal/core/error.h"
 #include "shoal/plan/composition.h"
 #include "shoal/plan/device_allowance.h"
@@ -14,18 +16,6 @@
 
 namespace shoal::plan {
 namespace {
-
-// What a device has to hold: the fullest of the stages. Choices split evenly among tensor-parallel
-// ranks, so that the first of them has as much as any.
-int64_t device_bytes(const std::vector<PlannedRank>& stages, const config::ClusterConfig& cluster) {
-  int64_t most = 0;
-  for (const auto& [plan, program] : stages) {
-    const Memory memory = memory_of(plan, program);
-    const DeviceAllowance beside = device_allowance(kind_of(cluster.device), plan, memory);
-    most = std::max(most, memory.peak() + beside.total());
-  }
-  return most;
-}
 
 bool same_distribution(const Choice& a, const Choice& b) {
   return a.tp == b.tp && a.pp == b.pp && a.dp_shard == b.dp_shard &&
@@ -43,6 +33,28 @@ struct Bounded {
   LeastOf least;
 };
 
+struct Shortest {
+  Choice choice;
+  double seconds;
+};
+
+// An order of layouts that does not depend on the one in which they were found.
+bool comes_before(const FoundLayout& a, const FoundLayout& b) {
+  const auto key = [](const FoundLayout& found) {
+    return std::tuple(found.time.seconds, found.bytes, found.choice.describe());
+  };
+  return key(a) < key(b);
+}
+
+// Moves the layout to prefer of [begin, end) to the front. The others keep their order.
+template <class Iterator>
+void put_preferred_first(Iterator begin, Iterator end, double tie) {
+  std::vector<Merits> merits;
+  for (Iterator found = begin; found != end; ++found) merits.push_back(merits_of(*found));
+  const auto chosen = begin + static_cast<int64_t>(preferred(merits, tie));
+  std::rotate(begin, chosen, chosen + 1);
+}
+
 class Search {
  public:
   Search(const config::RunConfig& config,
@@ -57,9 +69,11 @@ class Search {
 
   SearchResult run() {
     for (const Bounded& bounded : by_bound()) {
-      if (bounded.least.seconds >= slowest_of_interest()) break;
+      if (bounded.least.seconds > slowest_of_interest()) break;
       look_at(bounded.choice);
     }
+    result_.timed = timed_.size();
+    result_.best = best_of_each(std::move(timed_), limits_);
     return std::move(result_);
   }
 
@@ -70,7 +84,7 @@ class Search {
     for (const Choice& choice : choices_of(config_, cluster_, ranks_)) {
       ++result_.looked_at;
       const LeastOf least = bounds.of(choice);
-      if (least.bytes > memory_) {
+      if (least_device_bytes(kind_of(cluster_.device), least.bytes) > memory_) {
         ++result_.too_large;
       } else {
         found.push_back({choice, least});
@@ -81,17 +95,17 @@ class Search {
     return found;
   }
 
-  // Slower layouts are neither printed nor as good as the fastest.
+  // Slower layouts are neither printed nor as good as one that is.
   [[nodiscard]] double slowest_of_interest() const {
-    const std::vector<FoundLayout>& best = result_.best;
-    if (best.size() < limits_.layouts) return std::numeric_limits<double>::infinity();
-    return std::max(best[limits_.layouts - 1].time.seconds,
-                    best.front().time.seconds * (1 + limits_.tie));
+    if (shortest_.size() < limits_.layouts) return std::numeric_limits<double>::infinity();
+    return shortest_[limits_.layouts - 1].seconds * (1 + limits_.tie);
   }
 
   void look_at(const Choice& choice) {
     const config::RunConfig config = with(config_, choice);
-    if (!why_not(config, ranks_).empty()) return;
+    const config::JobSize job{.ranks = ranks_,
+                              .ranks_per_node = std::min(cluster_.devices_per_node, ranks_)};
+    if (!config::check(config, job).empty() || !why_not(config, ranks_).empty()) return;
     const std::vector<PlannedRank> stages =
         PlannedJob(config, mesh_of(config.parallel, ranks_)).stages();
     const int64_t bytes = device_bytes(stages, cluster_);
@@ -99,23 +113,22 @@ class Search {
       ++result_.too_large;
       return;
     }
-    ++result_.timed;
-    keep({.choice = choice, .time = step_time(stages, cluster_), .bytes = bytes});
+    timed_.push_back({.choice = choice, .time = step_time(stages, cluster_), .bytes = bytes});
+    remember(choice, timed_.back().time.seconds);
   }
 
-  void keep(FoundLayout found) {
-    std::vector<FoundLayout>& best = result_.best;
-    const auto like_it = std::find_if(best.begin(), best.end(), [&](const FoundLayout& known) {
-      return same_distribution(known.choice, found.choice);
+  // The shortest time of each distribution, ascending.
+  void remember(const Choice& choice, double seconds) {
+    const auto known = std::find_if(shortest_.begin(), shortest_.end(), [&](const Shortest& other) {
+      return same_distribution(other.choice, choice);
     });
-    if (like_it == best.end()) {
-      best.push_back(std::move(found));
-    } else if (preferred({merits_of(*like_it), merits_of(found)}, limits_.tie) == 1) {
-      *like_it = std::move(found);
+    if (known == shortest_.end()) {
+      shortest_.push_back({choice, seconds});
+    } else {
+      known->seconds = std::min(known->seconds, seconds);
     }
-    std::sort(best.begin(), best.end(), [](const FoundLayout& a, const FoundLayout& b) {
-      return a.time.seconds < b.time.seconds;
-    });
+    std::sort(shortest_.begin(), shortest_.end(),
+              [](const Shortest& a, const Shortest& b) { return a.seconds < b.seconds; });
   }
 
   const config::RunConfig& config_;
@@ -123,10 +136,30 @@ class Search {
   int ranks_;
   SearchLimits limits_;
   int64_t memory_;
+  std::vector<FoundLayout> timed_;
+  std::vector<Shortest> shortest_;
   SearchResult result_;
 };
 
+// What is wrong whatever the layout: with the model, for one.
+void require_some_layout(const config::RunConfig& config, int ranks) {
+  const std::vector<config::Problem> problems =
+      config::check(with(config, {.dp_shard = ranks}), {.ranks = ranks});
+  if (!problems.empty())
+    throw UsageError(config::report("this config cannot be run on any layout", problems));
+}
+
 }  // namespace
+
+int64_t device_bytes(const std::vector<PlannedRank>& stages, const config::ClusterConfig& cluster) {
+  int64_t most = 0;
+  for (const auto& [plan, program] : stages) {
+    const Memory memory = memory_of(plan, program);
+    const DeviceAllowance beside = device_allowance(kind_of(cluster.device), plan, memory);
+    most = std::max(most, memory.peak() + beside.total());
+  }
+  return most;
+}
 
 size_t preferred(const std::vector<Merits>& layouts, double tie) {
   double shortest = std::numeric_limits<double>::infinity();
@@ -135,7 +168,7 @@ size_t preferred(const std::vector<Merits>& layouts, double tie) {
   for (size_t i = 0; i < layouts.size(); ++i) {
     if (layouts[i].seconds > shortest * (1 + tie)) continue;
     const auto rank = [&](size_t at) {
-      return std::pair(layouts[at].model_ranks, layouts[at].bytes);
+      return std::tuple(layouts[at].model_ranks, layouts[at].bytes, layouts[at].seconds);
     };
     if (!chosen || rank(i) < rank(*chosen)) chosen = i;
   }
@@ -146,16 +179,27 @@ SearchResult search(const config::RunConfig& config,
                     const config::ClusterConfig& cluster,
                     int ranks,
                     const SearchLimits& limits) {
-  SearchResult result = Search(config, cluster, ranks, limits).run();
-  std::vector<Merits> merits;
-  merits.reserve(result.best.size());
-  for (const FoundLayout& found : result.best) merits.push_back(merits_of(found));
-  if (!merits.empty()) {
-    const auto chosen = result.best.begin() + static_cast<int64_t>(preferred(merits, limits.tie));
-    std::rotate(result.best.begin(), chosen, chosen + 1);
+  require_some_layout(config, ranks);
+  return Search(config, cluster, ranks, limits).run();
+}
+
+std::vector<FoundLayout> best_of_each(std::vector<FoundLayout> timed, const SearchLimits& limits) {
+  if (timed.empty()) return timed;
+  std::sort(timed.begin(), timed.end(), comes_before);
+  // Ties are with the fastest of all: a chain of ties with each other would lead away from it.
+  put_preferred_first(timed.begin(), timed.end(), limits.tie);
+  std::vector<FoundLayout> best;
+  for (auto first = timed.begin(); first != timed.end() && best.size() < limits.layouts;) {
+    const auto rest = std::stable_partition(first, timed.end(),
+                                            [choice = first->choice](const FoundLayout& found) {
+                                              return same_distribution(found.choice, choice);
+                                            });
+    if (!best.empty()) put_preferred_first(first, rest, limits.tie);
+    best.push_back(std::move(*first));
+    first = rest;
   }
-  if (result.best.size() > limits.layouts) result.best.resize(limits.layouts);
-  return result;
+  std::sort(best.begin() + 1, best.end(), comes_before);
+  return best;
 }
 
 const FoundLayout& best_of(const SearchResult& found,

@@ -4,8 +4,9 @@
 //   found.best.front().choice, found.best.front().time.seconds
 //
 // Layouts (choice.h) are visited in the order of their lower bound on step time. Those whose lower
-// bound on memory exceeds the device are skipped; the programs of the others are timed, until no
-// remaining bound is below the times found. So the result is that of timing all layouts.
+// bound on memory exceeds the device are skipped, and those that the engine cannot run; the programs
+// of the others are timed, until no remaining bound is below the times found. So the result is that
+// of timing all layouts of choice.h.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +26,11 @@ struct FoundLayout {
 };
 
 struct SearchResult {
-  // The best of each distribution of ranks and sharding, fastest first; empty when nothing fits.
+  // The preferred one, then the best of the other distributions of ranks and sharding, fastest
+  // first; empty when nothing fits.
   std::vector<FoundLayout> best;
   size_t looked_at = 0;
-  size_t too_large = 0;  // of those whose turn came
+  size_t too_large = 0;  // at least: of those whose turn came, or whose bound says it
   size_t timed = 0;
 };
 
@@ -38,6 +40,7 @@ struct SearchLimits {
   double tie = 0.02;
 };
 
+// Throws UsageError when no layout at all could run the config: its model contradicts itself, say.
 SearchResult search(const config::RunConfig& config,
                     const config::ClusterConfig& cluster,
                     int ranks,
@@ -49,6 +52,11 @@ const FoundLayout& best_of(const SearchResult& found,
                            const config::ClusterConfig& cluster,
                            int ranks);
 
+// Returns what a device has to hold, of a job of which the first rank of each stage is given: tensors of
+// the fullest stage, and what is beside them. Layouts of a search split evenly among tensor-parallel
+// ranks, so that the first of them has as much as any.
+int64_t device_bytes(const std::vector<PlannedRank>& stages, const config::ClusterConfig& cluster);
+
 // What a layout is preferred by.
 struct Merits {
   double seconds = 0;
@@ -58,7 +66,10 @@ struct Merits {
 
 // Returns the index of the one to prefer: of those whose time is within `tie` of the shortest, the one
 // that cuts the model into the fewest parts, because links and bubbles then matter least; of
-// these the one with the least memory. There is at least one.
+// these the one with the least memory, and then the fastest. There is at least one.
 size_t preferred(const std::vector<Merits>& layouts, double tie);
+
+// Returns what SearchResult::best has of all layouts that were timed, in whatever order.
+std::vector<FoundLayout> best_of_each(std::vector<FoundLayout> timed, const SearchLimits& limits);
 
 }  // namespace shoal::plan

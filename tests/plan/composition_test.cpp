@@ -56,6 +56,12 @@ TEST(Composition, SequencesAreNotSplitYet) {
               ElementsAre(refusal("parallel.cp", "3: sequences cannot be split")));
 }
 
+TEST(Composition, MicroBatchesAreCountable) {
+  EXPECT_THAT(problems(1, {"train.batch=65537", "train.micro_batch=1"}),
+              ElementsAre(refusal("train.micro_batch", "65537 micro-batches")));
+  EXPECT_THAT(problems(1, {"train.batch=65536", "train.micro_batch=1"}), IsEmpty());
+}
+
 TEST(Composition, HybridNeedsCopies) {
   EXPECT_THAT(problems(2, {"parallel.sharding=hybrid_shard"}),
               ElementsAre(refusal("parallel.sharding", "dp_replicate is 1")));

@@ -45,6 +45,15 @@ TEST(OtherRanks, ABatchNeedNotBeDivisible) {
   EXPECT_EQ(found.choice.data_ranks(), 3) << found.choice.describe();
 }
 
+// The fastest layouts of this model split it in ways that it cannot be split.
+TEST(OtherRanks, AnImpossibleLayoutIsPassedOver) {
+  config::RunConfig normed = job();
+  normed.model.qk_norm = config::QkNorm::kWidth;
+  normed.model.kv_heads = 1;
+  normed.train.batch = 2;
+  EXPECT_EQ(layout_for(normed, h100(), {.ranks = 6, .ranks_per_node = 6}).choice.tp, 1);
+}
+
 TEST(OtherRanks, WhatDoesNotFitIsRefused) {
   config::ClusterConfig small = h100();
   small.device.memory_gb = 0.001;

@@ -1,5 +1,6 @@
 #include "shoal/plan/search.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <random>
 
@@ -7,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "shoal/config/load.h"
+#include "shoal/core/error.h"
 #include "shoal/core/quantities.h"
 #include "shoal/plan/composition.h"
 #include "shoal/plan/device_allowance.h"
@@ -39,12 +41,19 @@ config::RunConfig random_job(Random& random) {
   const auto number = [&](const char* key, const std::vector<int>& values) {
     return format("{}={}", key, one_of(random, values));
   };
-  Sets sets = {number("model.layers", {3, 8, 13, 30, 62}),
-               number("model.context", {31, 97, 512}),
-               number("model.width", {48, 192, 768}),
-               number("train.batch", {12, 24, 64, 192}),
-               format("train.precision={}", one_of<std::string>(random, {"fp32", "bf16"})),
-               format("model.tied={}", one_of<std::string>(random, {"true", "false"}))};
+  Sets sets = {number("model.layers", {3, 8, 13, 30, 62}), number("model.context", {31, 97, 512}),
+               number("model.width", {48, 192, 768}),      number("train.batch", {12, 24, 64, 192}),
+               number("parallel.prefetch", {0, 1, 2}),     number("parallel.unit_blocks", {2, 5})};
+  const auto word = [&](const char* key, const std::vector<std::string>& values) {
+    sets.push_back(format("{}={}", key, one_of(random, values)));
+  };
+  word("train.precision", {"fp32", "bf16"});
+  word("model.tied", {"true", "false"});
+  word("model.dropout", {"0", "0", "0.1"});
+  word("optimizer.kind", {"adamw", "adamw", "sgd", "muon"});
+  word("parallel.grad_sync", {"auto", "batch", "micro_batch"});
+  word("parallel.reshard_after_forward", {"true", "false"});
+  word("parallel.units", {"by_block", "by_block_and_size", "by_block_group", "size_based"});
   if (random() % 2 == 0) {
     for (const char* set : {"model.positions=rotary", "model.norm=rms", "model.activation=swiglu",
                             "model.bias=none", "model.kv_heads=2"})
@@ -97,6 +106,8 @@ TEST(LayoutBounds, AreBelowTimeAndMemoryOfRandomLayouts) {
         most = std::max(most, memory_of(plan, program).peak());
       ASSERT_LE(least.seconds, taken * (1 + 1e-9)) << choice.describe() << " of " << ranks;
       ASSERT_LE(least.bytes, most) << choice.describe() << " of " << ranks;
+      ASSERT_LE(least_device_bytes(kind_of(cluster.device), least.bytes),
+                device_bytes(stages, cluster));
       seconds += least.seconds / taken;
       bytes += static_cast<double>(least.bytes) / static_cast<double>(most);
       ++tried;
@@ -110,6 +121,8 @@ TEST(LayoutBounds, AreBelowTimeAndMemoryOfRandomLayouts) {
 
 TEST(Search, FindsWhatTimingAllLayoutsFinds) {
   Random random(3);
+  size_t looked_at = 0;
+  size_t timed = 0;
   for (int i = 0; i < 6; ++i) {
     const config::RunConfig config = random_job(random);
     config::ClusterConfig cluster = random_cluster(random);
@@ -132,8 +145,10 @@ TEST(Search, FindsWhatTimingAllLayoutsFinds) {
     ASSERT_EQ(found.best.size(), shortest < 1e30 ? 1U : 0U);
     if (found.best.empty()) continue;
     EXPECT_NEAR(found.best.front().time.seconds, shortest, 1e-9 * shortest);
-    EXPECT_LT(found.timed, found.looked_at / 2);
+    looked_at += found.looked_at;
+    timed += found.timed;
   }
+  EXPECT_LT(timed, looked_at / 2);
 }
 
 TEST(Search, PrefersFewerPartsAndThenLessMemoryToAnEqualTime) {
@@ -145,6 +160,51 @@ TEST(Search, PrefersFewerPartsAndThenLessMemoryToAnEqualTime) {
   EXPECT_EQ(preferred(layouts, 0), 0U);
   EXPECT_EQ(preferred(layouts, 0.02), 1U);
   EXPECT_EQ(preferred(layouts, 0.05), 2U);
+}
+
+// A chain of ties must not lead away from the fastest, from whichever end it is walked.
+TEST(Search, TheWinnerDoesNotDependOnTheOrderOfCandidates) {
+  const auto layout = [](double seconds, int64_t bytes, int64_t micro_batch, int pp) {
+    FoundLayout found{.choice = {.dp_shard = 8 / pp, .pp = pp, .micro_batch = micro_batch},
+                      .bytes = bytes};
+    found.time.seconds = seconds;
+    return found;
+  };
+  std::vector<FoundLayout> timed = {layout(1.0, 70, 1, 1),   layout(1.015, 40, 2, 1),
+                                    layout(1.03, 20, 4, 1),  layout(1.045, 10, 8, 1),
+                                    layout(1.01, 30, 1, 2),  layout(1.025, 5, 2, 2),
+                                    layout(0.999, 90, 1, 4), layout(1.1, 1, 2, 4)};
+  Random random(5);
+  for (int i = 0; i < 200; ++i) {
+    std::shuffle(timed.begin(), timed.end(), random);
+    const std::vector<FoundLayout> best = best_of_each(timed, {.layouts = 3, .tie = 0.02});
+    ASSERT_EQ(best.size(), 3U);
+    EXPECT_EQ(best[0].time.seconds, 1.015);
+    EXPECT_EQ(best[1].time.seconds, 0.999);
+    EXPECT_EQ(best[2].time.seconds, 1.025);
+  }
+}
+
+TEST(Search, RefusesAModelThatNoLayoutCanRun) {
+  const config::ClusterConfig cluster;
+  EXPECT_THROW(search(job({"model.heads=2", "model.kv_heads=6"}), cluster, 4), UsageError);
+  EXPECT_THROW(search(job({"model.heads=7"}), cluster, 4), UsageError);
+}
+
+TEST(Search, LeavesOutWhatCannotBeRun) {
+  const config::ClusterConfig cluster;
+  // One sequence at a time would be 131,072 micro-batches.
+  const SearchResult many =
+      search(job({"train.batch=131072", "model.context=8", "model.layers=1"}), cluster, 1);
+  ASSERT_FALSE(many.best.empty());
+  EXPECT_GT(many.best.front().choice.micro_batch, 1);
+  // A norm over all keys wants each of them on one rank.
+  const SearchResult normed = search(job({"model.qk_norm=width", "model.kv_heads=2"}), cluster, 6);
+  ASSERT_FALSE(normed.best.empty());
+  for (const Choice& choice : choices_of(job({"model.vocab_size=3"}), cluster, 6))
+    EXPECT_LE(choice.tp, 3);
+  // A degree that the config has is another layout's, also one that no layout may have.
+  EXPECT_FALSE(search(job({"parallel.cp=2"}), cluster, 4).best.empty());
 }
 
 TEST(Search, ReturnsNothingWhenNothingFits) {
