@@ -1,17 +1,36 @@
 #include "shoal/plan/advice.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "shoal/core/format.h"
 #include "shoal/core/quantities.h"
+#include "shoal/plan/composition.h"
 #include "shoal/plan/counts.h"
+#include "shoal/plan/layout.h"
 
 namespace shoal::plan {
 namespace {
 
 using config::Recompute;
 using config::Sharding;
+
+// A layout's job on a machine, to ask what another choice would have needed.
+struct Asked {
+  const FoundLayout& found;
+  const config::RunConfig& config;
+  const config::ClusterConfig& cluster;
+
+  [[nodiscard]] bool fits(const Choice& choice) const {
+    const config::RunConfig job = with(config, choice);
+    const int ranks = choice.tp * choice.pp * choice.data_ranks();
+    if (!why_not(job, ranks).empty()) return false;
+    const PlannedJob planned(job, mesh_of(job.parallel, ranks));
+    return static_cast<double>(device_bytes(planned.stages(), cluster)) <=
+           cluster.device.memory_gb * 1e9;
+  }
+};
 
 std::string of_state(const config::RunConfig& config, const config::ClusterConfig& cluster) {
   const StateBytes bytes = state_bytes(config);
@@ -28,8 +47,7 @@ std::string of_state(const config::RunConfig& config, const config::ClusterConfi
 }
 
 std::string of_tensors(const Choice& choice, const config::ClusterConfig& cluster) {
-  if (choice.tp == 1)
-    return "No tensor parallelism: its calls in every layer would cost more than they save.";
+  if (choice.tp == 1) return "No tensor parallelism: there are no calls inside of layers.";
   return format(
       "tp {} splits every matrix inside a node, whose links are {:.0f} times as fast as the "
       "network's.",
@@ -40,17 +58,18 @@ std::string of_stages(const FoundLayout& found) {
   const Choice& choice = found.choice;
   if (choice.pp == 1) return "No pipeline: without one there is no bubble.";
   const RankTime& busiest = found.time.busiest();
-  const double bubble = busiest.by(Spent::kPipeline) / busiest.seconds;
+  const double waiting = busiest.by(Spent::kPipeline) / busiest.seconds;
   const std::string chunks =
       choice.chunks > 1 ? format(", {} of them on each rank in turn,", choice.chunks) : "";
   return format(
       "pp {} cuts the layers into stages{} that only send activations to each other; {:.0f} % of "
-      "the busiest rank's time is bubble.",
-      choice.pp, chunks, 100 * bubble);
+      "the busiest rank's time is waiting for others.",
+      choice.pp, chunks, 100 * waiting);
 }
 
 std::string of_shards(const Choice& choice) {
-  if (choice.data_ranks() == 1) return "No data parallelism: every device is needed for the model.";
+  if (choice.data_ranks() == 1)
+    return "No data parallelism: the devices hold one copy of the model between them.";
   const std::string ranks = format("{} data-parallel ranks", choice.data_ranks());
   switch (choice.sharding) {
     case Sharding::kNoShard:
@@ -72,34 +91,55 @@ std::string of_shards(const Choice& choice) {
   return {};
 }
 
-std::string of_activations(const Choice& choice) {
-  switch (choice.recompute) {
-    case Recompute::kNone:
-      return "Activations are kept: there is room for them.";
-    case Recompute::kSelective:
-      return "Norms and activation functions are recomputed: they cost little and take much "
-             "memory.";
-    case Recompute::kFull:
-      return "Blocks are recomputed in backward, a third more work: nothing else fits, or a "
-             "smaller "
-             "layout pays for it.";
-  }
-  return {};
+// What the same layout would need if every data-parallel rank had a copy.
+std::string of_copies(const Asked& asked) {
+  Choice copies = asked.found.choice;
+  if (copies.data_ranks() == 1 || copies.sharding == Sharding::kNoShard) return "";
+  copies.dp_shard = copies.data_ranks();
+  copies.dp_replicate = 1;
+  copies.sharding = Sharding::kNoShard;
+  return asked.fits(copies) ? " Copies would fit, but hardly be faster." : " Copies would not fit.";
 }
 
+std::string of_activations(const Asked& asked) {
+  Choice kept = asked.found.choice;
+  if (kept.recompute == Recompute::kNone) return "Activations are kept: nothing is computed twice.";
+  const bool full = kept.recompute == Recompute::kFull;
+  const std::string what = full ? "Blocks are recomputed in backward, a third more work"
+                                : "Norms and activation functions are recomputed, which is little "
+                                  "work for much memory";
+  kept.recompute = Recompute::kNone;
+  if (asked.fits(kept))
+    return what + ": kept, activations would fit as well, but hardly save time.";
+  kept.recompute = Recompute::kSelective;
+  if (full && asked.fits(kept))
+    return what + ": kept, activations would not fit; to recompute less would hardly save time.";
+  return what + ": kept, activations would not fit.";
+}
+
+// By what the busiest rank waits for most, if that is much.
 std::string what_to_try(const StepTime& time) {
   const RankTime& busiest = time.busiest();
   const auto share = [&](Spent what) { return busiest.by(what) / busiest.seconds; };
+  struct Way {
+    double share;
+    const char* what;
+  };
+  const std::array<Way, 4> ways = {
+      {{share(Spent::kPipeline), "a larger batch, whose micro-batches fill the bubble"},
+       {share(Spent::kTensor), "fewer tensor-parallel ranks, if memory allows"},
+       {share(Spent::kWeights) + share(Spent::kGradients),
+        "a larger batch per device, which communication hides behind"},
+       {share(Spent::kLaunches),
+        "a larger micro-batch; the host cannot launch as fast as the device works"}}};
+  const Way& most = *std::max_element(ways.begin(), ways.end(),
+                                      [](const Way& a, const Way& b) { return a.share < b.share; });
   constexpr double kMuch = 0.1;
-  if (share(Spent::kPipeline) > kMuch)
-    return "To try next: a larger batch, whose micro-batches fill the bubble.";
-  if (share(Spent::kTensor) > kMuch)
-    return "To try next: a larger micro-batch or fewer tensor-parallel ranks, if memory allows.";
-  if (share(Spent::kWeights) + share(Spent::kGradients) > kMuch)
-    return "To try next: a larger batch per device, which communication hides behind.";
-  if (share(Spent::kLaunches) > kMuch)
-    return "To try next: a larger micro-batch; the host cannot launch as fast as the device works.";
-  return "To try next: nothing in the layout; products take most of the time.";
+  if (most.share > kMuch) return format("To try next: {}.", most.what);
+  const auto longest = std::max_element(busiest.spent.begin(), busiest.spent.end());
+  const auto what = static_cast<Spent>(longest - busiest.spent.begin());
+  return format("To try next: nothing in the layout; most of the time goes to {}.",
+                spent_name(what));
 }
 
 }  // namespace
@@ -107,12 +147,10 @@ std::string what_to_try(const StepTime& time) {
 std::vector<std::string> reasons_for(const FoundLayout& found,
                                      const config::RunConfig& config,
                                      const config::ClusterConfig& cluster) {
-  return {of_state(config, cluster),
-          of_tensors(found.choice, cluster),
-          of_stages(found),
-          of_shards(found.choice),
-          of_activations(found.choice),
-          format("A step is {}.", shares_in_words(found.time.busiest())),
+  const Asked asked{found, config, cluster};
+  return {of_state(config, cluster), of_tensors(found.choice, cluster),
+          of_stages(found),          of_shards(found.choice) + of_copies(asked),
+          of_activations(asked),     format("A step is {}.", shares_in_words(found.time.busiest())),
           what_to_try(found.time)};
 }
 
