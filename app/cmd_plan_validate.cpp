@@ -62,11 +62,13 @@ std::vector<Scored> scores_of(const ValidateWords& words,
   };
   for (const Group& group : score::memory_groups()) add(group, score_of(group, rows));
   for (const Machine& machine : machines) {
-    Group group = score::time_group(machine);
-    add(group, score_of(group, rows));
+    const std::vector<Group> groups = score::time_groups(machine);
+    for (const Group& group : groups) add(group, score_of(group, rows));
     if (machine.source != kLeftOut || !words.clusters.empty()) continue;
-    group.name += ", others fit";
-    add(group, score::score_leaving_one_out(machine, rows));
+    Group left_out = groups.front();
+    left_out.name += ", fit on the others";
+    left_out.evidence = score::Evidence::kLeftOut;
+    add(left_out, score::score_leaving_one_out(machine, rows));
   }
   return scores;
 }
@@ -129,10 +131,10 @@ void print_choices(const std::vector<Chosen>& choices) {
   for (const auto& [device, pick] : choices)
     std::cout << format(
         "{}: of {} layouts of {} layers {} wide on {} devices {} is chosen, {:.1f} % slower than "
-        "the fastest, {}\n",
+        "the fastest, {}; without times {} would be, {:.1f} %; one at random is {:.1f} %\n",
         device, pick.layouts.size(), pick.chosen->config.model.layers,
         pick.chosen->config.model.width, pick.chosen->ranks, pick.chosen->id, 100 * pick.regret,
-        pick.fastest->id);
+        pick.fastest->id, pick.naive->id, 100 * pick.naive_regret, 100 * pick.random_regret);
 }
 
 void print_table(const ValidateWords& words,
@@ -153,8 +155,10 @@ void print_table(const ValidateWords& words,
   }
   const Reasons reasons = reasons_of(scores, published);
   print_choices(choices);
-  std::cout << format("\n{} rows of {} are not compared:\n", total_of(reasons),
-                      published.uncovered.size() + published.rows.size());
+  const size_t all = published.uncovered.size() + published.rows.size();
+  const int others = total_of(reasons);
+  std::cout << format("\n{} rows of {} are compared. {} are not:\n", static_cast<int>(all) - others,
+                      all, others);
   for (const auto& [reason, count] : reasons) std::cout << format("  {:>4}  {}\n", count, reason);
 }
 
@@ -192,9 +196,15 @@ Report json_report(const ValidateWords& words,
                Report::Named{{"layouts", static_cast<int64_t>(pick.layouts.size())},
                              {"chosen", pick.chosen->id},
                              {"fastest", pick.fastest->id},
-                             {"slower", pick.regret}});
+                             {"slower", pick.regret},
+                             {"naive", pick.naive->id},
+                             {"naive_slower", pick.naive_regret},
+                             {"random_slower", pick.random_regret}});
+  const Reasons reasons = reasons_of(scores, published);
+  const auto all = static_cast<int64_t>(published.uncovered.size() + published.rows.size());
+  report.section("compared").add("rows", all - total_of(reasons)).add("of", all);
   Report::Section& others = report.section("not_compared");
-  for (const auto& [reason, count] : reasons_of(scores, published)) others.add(reason, count);
+  for (const auto& [reason, count] : reasons) others.add(reason, count);
   return report;
 }
 

@@ -15,6 +15,18 @@ namespace {
 
 std::string first_word(const std::string& name) { return name.substr(0, name.find('-')); }
 
+// The memory in a device's name, "80GB" of "H100-80GB-SXM"; nothing when there is none.
+std::string size_in(const std::string& name) {
+  for (size_t begin = 0; begin < name.size();) {
+    const size_t end = std::min(name.find('-', begin), name.size());
+    const std::string word = name.substr(begin, end - begin);
+    const std::string digits = word.ends_with("GB") ? word.substr(0, word.size() - 2) : "";
+    if (!digits.empty() && digits.find_first_not_of("0123456789") == std::string::npos) return word;
+    begin = end + 1;
+  }
+  return "";
+}
+
 // The ranks whose memory was measured, of one data-parallel place.
 std::vector<int> measured_ranks(const PublishedRow& row, const plan::Mesh& mesh) {
   if (row.setup.scope == Scope::kLastRank) return {mesh.num_ranks() - 1};
@@ -59,8 +71,11 @@ double llmc_bytes(const PublishedRow& row) {
   }
 }
 
-// A source of step times, and the error of the tool that is to be beaten on the same rows. Calculon's is
-// without the ninth of kor22, the only one with data-parallel ranks.
+// The only row of kor22 with data-parallel ranks. Calculon's error is of the other eight, so that this one
+// is a group of its own.
+constexpr std::string_view kWithDataRanks = "kor22-027";
+
+// A source of step times, and the error of the tool that is to be beaten on the same rows.
 struct Known {
   const char* source;
   std::optional<double> to_beat = std::nullopt;
@@ -82,7 +97,12 @@ constexpr std::array<Known, 11> kTimed = {{{"kor22", 0.0365, "Calculon"},
 }  // namespace
 
 bool was_measured_on(const PublishedRow& row, const config::ClusterConfig& cluster) {
-  return first_word(row.setup.gpu) == first_word(cluster.device.name);
+  const std::string& gpu = row.setup.gpu;
+  const std::string& device = cluster.device.name;
+  const std::string size = size_in(gpu);
+  const std::string of_device = size_in(device);
+  return first_word(gpu) == first_word(device) &&
+         (size == of_device || size.empty() || of_device.empty());
 }
 
 std::vector<double> step_seconds(const PublishedRow& row,
@@ -167,7 +187,7 @@ Group time_group(const Machine& machine) {
   Group group{.name = machine.source + " on " + first_word(cluster.device.name),
               .holds =
                   [of = from(machine.source, Metric::kStepTime), cluster](const PublishedRow& row) {
-                    return of(row) && was_measured_on(row, cluster) && row.id != "kor22-027";
+                    return of(row) && was_measured_on(row, cluster) && row.id != kWithDataRanks;
                   },
               .predict = [cluster](const PublishedRow& row) { return step_seconds(row, cluster); },
               .evidence = machine.evidence};
@@ -177,6 +197,20 @@ Group time_group(const Machine& machine) {
     group.held_by = known.held_by;
   }
   return group;
+}
+
+std::vector<Group> time_groups(const Machine& machine) {
+  std::vector<Group> groups = {time_group(machine)};
+  if (machine.source != PublishedRow{.id = std::string(kWithDataRanks)}.source()) return groups;
+  Group other = groups.front();
+  other.name += ", 8 data ranks";
+  other.holds = [cluster = machine.cluster](const PublishedRow& row) {
+    return row.id == kWithDataRanks && was_measured_on(row, cluster);
+  };
+  other.to_beat = std::nullopt;
+  other.held_by.clear();
+  groups.push_back(std::move(other));
+  return groups;
 }
 
 }  // namespace shoal::score

@@ -15,14 +15,18 @@ namespace shoal::score {
 std::vector<Group> memory_groups();
 
 // Returns whether a row was measured on the cluster's device. Devices are the same when their names
-// begin with the same word: "A100-80GB-SXM" and "A100".
+// begin with the same word and do not have different sizes in them: "A100-80GB-SXM" and "A100", but not
+// "A100-40GB-SXM".
 bool was_measured_on(const PublishedRow& row, const config::ClusterConfig& cluster);
 
 // Returns the sources whose step times are compared.
 std::vector<std::string> timed_sources();
 
-// Returns the source's step times that were measured on the machine's device.
+// Returns the source's step times that were measured on the machine's device, without those that the
+// figure to beat does not cover.
 Group time_group(const Machine& machine);
+// Returns that group, and those of the rows that it leaves out.
+std::vector<Group> time_groups(const Machine& machine);
 
 // Returns the predicted time of a row's step: on the cluster, with the row's attention and nodes. The
 // second form predicts it on several clusters.

@@ -8,7 +8,8 @@
 namespace shoal::score {
 namespace {
 
-// The cluster with some shares that large products and functions may reach.
+// The cluster with some shares that large products and functions may reach. The default ones are not among
+// them: the grid was drawn with the rows at hand. A row has no say in which of its points predicts it.
 std::vector<config::ClusterConfig> at_some_shares(const config::ClusterConfig& cluster) {
   std::vector<config::ClusterConfig> clusters;
   for (const double products : {0.70, 0.72, 0.74, 0.76, 0.78}) {

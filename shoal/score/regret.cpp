@@ -31,7 +31,15 @@ Pick pick_of(const std::vector<const PublishedRow*>& layouts,
   pick.fastest = *std::min_element(
       layouts.begin(), layouts.end(),
       [](const PublishedRow* a, const PublishedRow* b) { return a->value < b->value; });
-  pick.regret = pick.chosen->value / pick.fastest->value - 1;
+  const auto regret_of = [&](const PublishedRow& row) {
+    return row.value / pick.fastest->value - 1;
+  };
+  pick.regret = regret_of(*pick.chosen);
+  for (plan::Merits& merits : predicted) merits.seconds = 1;
+  pick.naive = layouts[plan::preferred(predicted, /*tie=*/0)];
+  pick.naive_regret = regret_of(*pick.naive);
+  for (const PublishedRow* row : layouts)
+    pick.random_regret += regret_of(*row) / static_cast<double>(layouts.size());
   return pick;
 }
 

@@ -16,6 +16,10 @@ struct Pick {
       nullptr;  // by predicted time, and plan::preferred() where times are equal
   const PublishedRow* fastest = nullptr;  // as measured
   double regret = 0;                      // how much longer the chosen one takes
+  // What is chosen without any times: the fewest parts of the model, and the least memory.
+  const PublishedRow* naive = nullptr;
+  double naive_regret = 0;
+  double random_regret = 0;  // of a layout picked at random, on average
 };
 
 // Returns a pick for every model with at least `least` layouts among the rows of time_group(machine). The

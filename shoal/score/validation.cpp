@@ -15,6 +15,8 @@ std::string_view evidence_name(Evidence evidence) {
       return "seen";
     case Evidence::kTest:
       return "test";
+    case Evidence::kLeftOut:
+      return "left out";
   }
   throw BugError("no such evidence");
 }

@@ -24,9 +24,12 @@ enum class Evidence : uint8_t {
   kFit,   // a figure of the rule was taken from some of these rows
   kSeen,  // none was, but the rule was written with these rows at hand
   kTest,  // the rule was finished before these rows were looked at
+  // Each row is predicted with figures that were chosen on the others, from a grid that was drawn with all
+  // of them at hand.
+  kLeftOut,
 };
 
-std::string_view evidence_name(Evidence evidence);  // "fit", "seen", "test"
+std::string_view evidence_name(Evidence evidence);  // "fit", "seen", "test", "left out"
 
 struct Group {
   std::string name;

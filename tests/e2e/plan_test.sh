@@ -90,7 +90,8 @@ expect_exit 0 "$shoal" plan validate
 expect_text "$scratch/out" '^smxB, peak of the worst rank +15 +0\.[0-9]+ % .* seen +SimuMax: 0\.40 %$'
 expect_text "$scratch/out" '^kor22 on A100 +8 '
 expect_text "$scratch/out" '^ +20  smxB: a model of the kind: moe$'
-expect_text "$scratch/out" '^kor22 on A100, others fit +8 .* test +Calculon: 3\.65 %$'
+expect_text "$scratch/out" '^kor22 on A100, fit on the others +8 .* left out +Calculon: 3\.65 %$'
+expect_text "$scratch/out" '^kor22 on A100, 8 data ranks +1 '
 expect_text "$scratch/out" '^vtm on A100 +109 .* seen +vTrain: 14\.73 %$'
 expect_text "$scratch/out" '^smxB on B200 +25 .* seen +SimuMax: 4\.68 %$'
 expect_exit 0 "$shoal" plan validate --cluster clusters/simumax_b200.yaml --rows

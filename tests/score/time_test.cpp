@@ -46,6 +46,11 @@ TEST(PublishedTime, OfTheChosenLayoutIsNearThatOfTheFastest) {
                 pick.layouts.size(), pick.chosen->ranks, pick.chosen->id.c_str(), 100 * pick.regret,
                 pick.fastest->id.c_str());
     EXPECT_LE(pick.regret, 0.05);
+    // Times are worth something only when choosing without them costs more.
+    std::printf("  without times %s, %.1f %%; at random %.1f %%\n", pick.naive->id.c_str(),
+                100 * pick.naive_regret, 100 * pick.random_regret);
+    EXPECT_LE(pick.regret, pick.naive_regret);
+    EXPECT_LT(pick.regret, pick.random_regret);
   }
 }
 
@@ -64,6 +69,27 @@ TEST(PublishedTime, OfEightRunsFromTheOthersIsNearerThanThatOfCalculon) {
   std::printf("8 runs, each from the others: %.2f %% mean error (Calculon 3.65 %%)\n",
               100 * score.mean());
   EXPECT_LT(score.mean(), 0.0365);
+}
+
+// The row that Calculon's figure does not cover is compared beside the others.
+TEST(PublishedTime, NoRowOfACoveredSourceIsDropped) {
+  const Machine machine{"kor22", cluster_of("a100_80g.yaml")};
+  std::set<std::string> compared;
+  for (const Group& group : time_groups(machine))
+    for (const Compared& row : score_of(group, all_rows()).rows)
+      EXPECT_TRUE(compared.insert(row.row->id).second) << row.row->id;
+  EXPECT_EQ(compared.size(), 9U);
+  EXPECT_TRUE(compared.contains("kor22-027"));
+}
+
+TEST(PublishedTime, DevicesOfAnotherSizeAreOthers) {
+  const auto compared = [](const char* source, const char* cluster) {
+    return score_on(source, cluster).rows.size();
+  };
+  EXPECT_EQ(compared("tt24", "h100.yaml"), 0U);
+  EXPECT_GT(compared("tt24", "h100_96g.yaml"), 0U);
+  EXPECT_EQ(compared("kor22", "a100_40g.yaml"), 0U);
+  EXPECT_GT(compared("smxB", "b200.yaml"), 0U);  // whose rows do not say
 }
 
 TEST(Machines, AreThoseOfAllSourcesWithStepTimes) {
