@@ -7,6 +7,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include "shoal/bench/rounds.h"
@@ -36,6 +37,10 @@ DeviceBench::DeviceBench(const DeviceBenchOptions& options)
     const double bytes = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) *
                          static_cast<double>(::sysconf(_SC_PAGE_SIZE));
     cluster_.device.memory_gb = rounded(bytes / 1e9 / job_.me.local_size);
+  } else {  // as the driver reports it, which is not what it is sold as
+    const c10::Device device = world_->device();
+    const auto [unused, all] = at::getDeviceAllocator(device.type())->getMemoryInfo(device.index());
+    cluster_.device.memory_gb = rounded(static_cast<double>(all) / 1e9);
   }
 }
 

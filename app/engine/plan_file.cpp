@@ -2,8 +2,8 @@
 
 #include "shoal/bench/paired.h"
 #include "shoal/core/files.h"
+#include "shoal/plan/fullest_rank.h"
 #include "shoal/plan/layout.h"
-#include "shoal/plan/memory.h"
 #include "shoal/plan/step_time.h"
 
 #include "app/report.h"
@@ -23,10 +23,13 @@ PlanFile::PlanFile(std::filesystem::path file,
     : file_(std::move(file)) {
   const plan::Mesh mesh = plan::mesh_of(config.parallel, ranks);
   layout_ = mesh.describe();
-  tensor_bytes_ = plan::memory_of_step(config, mesh, /*rank=*/0).peak();
+  const plan::PlannedJob job(config, mesh);
+  const plan::FullestRank fullest = plan::fullest_rank(job);
+  fullest_rank_ = fullest.plan.rank;
+  tensor_bytes_ = fullest.memory.peak();
   if (cluster) {
     device_ = cluster->device.name;
-    step_seconds_ = plan::step_time(plan::PlannedJob(config, mesh).stages(), *cluster).seconds;
+    step_seconds_ = plan::step_time(job.stages(), *cluster).seconds;
   }
   save();
 }
@@ -44,7 +47,7 @@ void PlanFile::save() const {
   Report report;
   report.section("").add("layout", layout_);
   Report::Section& expected = report.section("expected");
-  expected.add("tensor_bytes", tensor_bytes_);
+  expected.add("fullest_rank", fullest_rank_).add("tensor_bytes", tensor_bytes_);
   if (step_seconds_) expected.add("device", *device_).add("step_seconds", *step_seconds_);
   Report::Section& measured = report.section("measured");
   measured.add("steps", static_cast<int64_t>(seconds_.size()));

@@ -34,6 +34,7 @@ class PlanFile final : public metrics::Sink {
 
   const std::filesystem::path file_;
   std::string layout_;
+  int fullest_rank_ = 0;  // of which these bytes are: what is measured is the most of any rank
   int64_t tensor_bytes_ = 0;
   std::optional<std::string> device_;
   std::optional<double> step_seconds_;

@@ -90,6 +90,16 @@ class Figures(Train):
         self.assertNotIn("step_seconds", plan["measured"])
         self.assertIn("nowhere.yaml", self.train("run.name=nowhere", "plan.cluster=nowhere.yaml", code=2).stderr)
 
+    def test_the_fullest_rank_is_expected(self):
+        # Seven sequences on two ranks: the second one has four, and the most memory.
+        words = [word for text in ("run.name=fullest", "train.steps=1") for word in ("--set", text)]
+        shoal("launch", "--ranks", "2", "--", "train", "config.yaml", *words, cwd=self.scratch)
+        expected = json.loads((self.run_directory("fullest") / "plan.json").read_text())["expected"]
+        planned = json.loads(shoal("plan", "config.yaml", "--ranks", "2", "--set", "model.vocab_size=17", "--json", cwd=self.scratch).stdout)
+        self.assertEqual(expected["fullest_rank"], 1)
+        self.assertEqual(expected["fullest_rank"], planned["layout"]["fullest_rank"])
+        self.assertEqual(expected["tensor_bytes"], planned["memory"]["peak_bytes"])
+
     def test_csv_and_jsonl_hold_the_same(self):
         run = self.run_directory("whole")
         rows = rows_of(run)
