@@ -71,8 +71,8 @@ class Costs {
   [[nodiscard]] ComputeSeconds compute(const Operation& operation) const;
 
   [[nodiscard]] CallSeconds of(const OperationCall& call) const;
-  // Of a transfer between this rank's stage and that of a rank of the pipeline: inside a node where no
-  // two ranks of the stages that talk are on different ones.
+  // Returns that of a transfer between this rank's stage and that of a rank of the pipeline: inside a
+  // node where no two ranks of the stages that talk are on different ones.
   [[nodiscard]] CallSeconds of_transfer(const OperationCall& call, int peer) const;
 
  private:

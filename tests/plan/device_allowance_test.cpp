@@ -26,7 +26,7 @@ TEST(DeviceAllowance, AttentionThatIsNotFusedWritesItsWeights) {
   EXPECT_EQ(kernels_of({}), (3 * 3 * 8 * 4 + 1) * int64_t{1'000'000});
   EXPECT_EQ(kernels_of({"parallel.tp=2"}), (3 * 6 * 4 * 4 + 1) * int64_t{1'000'000});
   EXPECT_EQ(kernels_of({"model.dropout=0.1"}), 0);
-  // Of heads that are too wide, or of no multiple of eight features, also in half precision.
+  // Heads that are too wide, or of no multiple of eight features, also in half precision.
   EXPECT_GT(kernels_of({"train.precision=bf16", "model.head_width=20", "parallel.pp=2"}), 0);
   EXPECT_EQ(kernels_of({"train.precision=bf16", "model.head_width=24", "parallel.pp=2"}), 0);
 }
