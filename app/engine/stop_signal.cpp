@@ -10,6 +10,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "shoal/cluster/subprocess.h"
 #include "shoal/core/error.h"
 #include "shoal/core/stop_signals.h"
 
@@ -28,6 +29,7 @@ std::optional<int> StopSignal::received() {
   signalfd_siginfo info{};
   if (!received_ && ::read(descriptor_, &info, sizeof(info)) == sizeof(info)) {
     received_ = static_cast<int>(info.ssi_signo);
+    if (cluster::has_supervisor()) return received_;
     sigset_t signals;
     ::sigemptyset(&signals);
     ::sigaddset(&signals, SIGINT);

@@ -2,7 +2,8 @@
 //
 // Construct it before any other thread, so that all threads block these signals. After the first
 // one has been seen, the next SIGINT ends the process, as usual. Another SIGTERM does not: Slurm sends
-// it to a rank and to its launcher, which passes it on.
+// it to a rank and to its launcher, which passes it on. Nor does a SIGINT where there is a launcher of
+// ours, for the same reason: the launcher kills when it was told twice.
 #pragma once
 
 #include <functional>
@@ -30,8 +31,8 @@ class StopSignal {
   std::optional<int> received_;
 };
 
-// While it lives, a signal ends the process with exit code 75: for a rank that waits for others and
-// has nothing to save yet. `give_back` is called before, on a thread of its own.
+// While it lives, a signal ends the process with exit code 75: for a rank that waits for others or
+// evaluates, and has nothing to save. `give_back` is called before, on a thread of its own.
 class EndOnSignal {
  public:
   EndOnSignal(const StopSignal& signal, std::function<void()> give_back);

@@ -22,10 +22,10 @@ SignalInbox::SignalInbox() {
 
 SignalInbox::~SignalInbox() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
-std::optional<int> SignalInbox::take() const {
+std::optional<Received> SignalInbox::take() const {
   signalfd_siginfo info{};
   if (::read(fd_.get(), &info, sizeof(info)) != sizeof(info)) return std::nullopt;
-  return static_cast<int>(info.ssi_signo);
+  return Received{.number = static_cast<int>(info.ssi_signo), .typed = info.ssi_code == SI_KERNEL};
 }
 
 std::optional<Order> take_order(int orders) {
@@ -47,7 +47,7 @@ std::optional<int> stop_signal_within(Duration patience, int orders) {
   const SignalInbox inbox;
   const Clock::time_point deadline = Clock::now() + patience;
   for (;;) {
-    if (const std::optional<int> number = inbox.take()) return number;
+    if (const std::optional<Received> signal = inbox.take()) return signal->number;
     while (const std::optional<Order> order = take_order(orders)) {
       if (asks_to_stop(order->number) || order->number == SIGKILL) return order->number;
     }

@@ -10,6 +10,11 @@
 
 namespace shoal::cluster {
 
+struct Received {
+  int number = 0;
+  bool typed = false;  // by a terminal, and not sent by a process
+};
+
 // While it lives, these signals arrive through a descriptor instead of interrupting this
 // thread.
 class SignalInbox {
@@ -20,7 +25,7 @@ class SignalInbox {
   ~SignalInbox();
 
   [[nodiscard]] int fd() const { return fd_.get(); }
-  [[nodiscard]] std::optional<int> take() const;
+  [[nodiscard]] std::optional<Received> take() const;
 
  private:
   sigset_t before_{};

@@ -36,12 +36,19 @@ std::string signal_name(int number) {
 
 RankProcess::RankProcess(const Program& program) : name_(program.name), child_(start(program)) {}
 
-void RankProcess::start_again(const Program& program) {
+bool RankProcess::start_again(const Program& program) {
   bury(/*kills=*/true);
-  child_ = start(program);
+  try {
+    child_ = start(program);
+  } catch (const Error& error) {
+    not_started_ = error;
+    ended_ = Clock::now();
+    return false;
+  }
   began_ = Clock::now();
   running_ = true;
   told_to_kill_ = sent_kill_ = left_behind_ = false;
+  return true;
 }
 
 void RankProcess::bury(bool kills) {
@@ -55,6 +62,7 @@ void RankProcess::leave_behind() {
   status_ = W_EXITCODE(0, SIGKILL);
   running_ = false;
   ended_ = Clock::now();
+  last_words_ = last_words_of(child_);
   left_behind_ = true;
 }
 
@@ -78,6 +86,7 @@ bool RankProcess::has_just_ended() {
   status_ = end.si_code == CLD_EXITED ? W_EXITCODE(end.si_status, 0) : W_EXITCODE(0, end.si_status);
   running_ = false;
   ended_ = Clock::now();
+  last_words_ = last_words_of(child_);
   out_of_memory_ = false;
   return true;
 }
@@ -88,10 +97,11 @@ bool RankProcess::is_suspended() const {
 }
 
 int RankProcess::exit_code() const {
+  if (not_started_) return static_cast<int>(not_started_->exit_code());
   return was_signalled() ? kSignalExitBase + WTERMSIG(status_) : WEXITSTATUS(status_);
 }
 
-bool RankProcess::was_signalled() const { return WIFSIGNALED(status_); }
+bool RankProcess::was_signalled() const { return !not_started_ && WIFSIGNALED(status_); }
 
 bool RankProcess::was_killed() const { return was_signalled() && WTERMSIG(status_) == SIGKILL; }
 
@@ -100,17 +110,17 @@ bool RankProcess::has_lost_a_peer() const {
 }
 
 std::string RankProcess::cause() const {
+  if (not_started_) return format("{} could not be started again: {}", name_, not_started_->what());
   const double lived = std::chrono::duration<double>(ended_ - began_).count();
   const std::string how =
       left_behind_      ? "was killed and does not end, held by the kernel: it is left behind,"
       : was_signalled() ? format("was killed by {}{}", signal_name(WTERMSIG(status_)),
                                  out_of_memory_ ? ", out of memory," : "")
                         : format("ended with exit code {}", exit_code());
-  const std::string words = last_words_of(child_);
   const StepsTold told = steps();
   const std::string place = told.last ? format(" in step {}", *told.last + 1) : "";
   return format("{} (pid {}) {}{} after {:.1f} s{}", name_, child_.pid, how, place, lived,
-                words.empty() ? "" : ": " + words);
+                last_words_.empty() ? "" : ": " + last_words_);
 }
 
 bool RankProcess::is_unreachable() const {

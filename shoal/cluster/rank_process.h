@@ -8,9 +8,11 @@
 // as a byte with its number.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "shoal/cluster/subprocess.h"
+#include "shoal/core/error.h"
 
 namespace shoal::cluster {
 
@@ -18,8 +20,9 @@ class RankProcess {
  public:
   explicit RankProcess(const Program& program);
 
-  // Starts the program that takes its place; what is left of this one is killed.
-  void start_again(const Program& program);
+  // Starts the program that takes its place; what is left of this one is killed. False when that is not
+  // possible: then it has ended, and cause() says why.
+  bool start_again(const Program& program);
   // Forgets a process that has ended, or kills it. `kills` ends what it has left of its process group:
   // until then the group's number is its own.
   void bury(bool kills);
@@ -60,6 +63,8 @@ class RankProcess {
   Child child_;
   bool running_ = true;
   int status_ = 0;  // as waitpid would give it
+  std::string last_words_;
+  std::optional<Error> not_started_ = std::nullopt;  // in the place of another
   bool out_of_memory_ = false;
   Clock::time_point began_ = Clock::now();
   Clock::time_point ended_ = {};

@@ -182,6 +182,8 @@ void leave_last_words(const std::string& line) {
   [[maybe_unused]] const ssize_t written = ::write(*fd, cut.data(), cut.size());
 }
 
+bool has_supervisor() { return inherited_descriptor(kLastWordsVariable).has_value(); }
+
 std::string output_of(const std::vector<std::string>& arguments, Duration patience) {
   Pipe output = make_pipe();
   std::vector<std::string> copies = arguments;

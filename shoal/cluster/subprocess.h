@@ -41,6 +41,9 @@ Child start(const Program& program);
 // without a supervisor.
 void leave_last_words(const std::string& line);
 
+// Whether a supervisor has started this process.
+bool has_supervisor();
+
 // Returns the standard output of a program, at most 1 MiB; empty when it cannot run, fails, or
 // takes too long.
 std::string output_of(const std::vector<std::string>& arguments, Duration patience);

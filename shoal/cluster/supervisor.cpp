@@ -23,6 +23,8 @@ constexpr size_t kMostNamed = 8;
 constexpr Duration kToNotice = std::chrono::seconds(5);
 // Between two looks at the kernel's count of kills for want of memory.
 constexpr Duration kMemoryLook = std::chrono::seconds(5);
+// Slurm may send one SIGINT to a launcher on two ways: by itself, and through srun.
+constexpr Duration kSameInterrupt = std::chrono::seconds(2);
 
 struct Rank {
   Program program;
@@ -31,6 +33,12 @@ struct Rank {
   std::optional<Clock::time_point> judged_at = std::nullopt;  // whether another takes its place
   std::optional<Clock::time_point> again_at = std::nullopt;   // it is started then
   bool replaced = false;  // the job has gone on without it: how it ends does not matter any more
+
+  // Whether it takes part only when it is called in: a spare rank, or one in the place of another.
+  [[nodiscard]] bool waits() const {
+    const StepsTold steps = process.steps();
+    return !steps.first && (steps.replaceable || replaced);
+  }
 };
 
 class Job {
@@ -46,7 +54,9 @@ class Job {
   }
 
   void start_all(const std::vector<Program>& programs) {
-    need_descriptors(3 * programs.size(), format("supervising {} ranks", programs.size()));
+    size_t descriptors = 0;  // as Child has them
+    for (const Program& program : programs) descriptors += program.input ? 4 : 3;
+    need_descriptors(descriptors, format("supervising {} processes", programs.size()));
     ranks_.reserve(programs.size());
     for (size_t i = 0; i < programs.size(); ++i) {
       Program program = programs[i];
@@ -58,7 +68,8 @@ class Job {
   JobResult run() {
     while (num_running() > 0 || is_judging()) {
       wait_for_news(time_to_next_step());
-      while (const std::optional<int> number = inbox_.take()) receive(*number);
+      while (const std::optional<Received> signal = inbox_.take())
+        receive(signal->number, signal->typed);
       take_orders();
       reap();
       replace_ranks();
@@ -127,12 +138,15 @@ class Job {
     }
   }
 
-  void receive(int number) {
-    const bool again = number == SIGINT && interrupted_;
-    interrupted_ = interrupted_ || number == SIGINT;
+  void receive(int number, bool typed = false) {
     asked_to_stop_ = true;
     if (cause_ == nullptr) asked_by_ = number;
-    if (again) return kill_all();
+    if (number == SIGINT && interrupted_at_) {
+      // Whoever presses the keys twice means it.
+      if (typed || Clock::now() >= *interrupted_at_ + kSameInterrupt) kill_all();
+      return;
+    }
+    if (number == SIGINT) interrupted_at_ = Clock::now();
     send_to_all(number);
   }
 
@@ -143,8 +157,19 @@ class Job {
       if (process.was_killed() && !killed_ && out_of_memory_kills() > out_of_memory_before_)
         process.note_out_of_memory();
       if (process.exit_code() == 0 || is_dispensable(rank)) continue;
-      if (cause_ == nullptr || (!told_ && distance(rank) < distance(*cause_))) cause_ = &rank;
+      if (cause_ != nullptr && !knows_better(rank)) continue;
+      cause_ = &rank;
+      std::erase(stopped_, process.name());
     }
+  }
+
+  // Whether this end explains more than that of the cause so far. A rank that was told to end may fail
+  // because of that. A launcher elsewhere returns what its ranks failed with before, after it has waited
+  // for the last of them.
+  [[nodiscard]] bool knows_better(const Rank& rank) const {
+    if (distance(rank) >= distance(*cause_)) return false;
+    return !told_ || (rank.process.is_launcher() && !killed_ && !rank.process.is_unreachable() &&
+                      rank.process.exit_code() != kSignalExitBase + SIGTERM);
   }
 
   // The kernel counts those it has killed for want of memory, on the whole host. What it did long before
@@ -158,6 +183,8 @@ class Job {
 
   // Returns whether the others may go on without a rank that has failed.
   bool is_dispensable(Rank& rank) {
+    // The ranks that take part save what there is to save: they need longer.
+    if (asked_to_stop_ && rank.waits() && rank.process.has_lost_a_peer()) return true;
     if (!options_.replace || !(rank.replaced || rank.process.steps().replaceable)) return false;
     if (!goes_on()) return rank.replaced;
     // Whoever ends by itself may be one of many: then the job has failed.
@@ -179,7 +206,7 @@ class Job {
       if (rank.judged_at) judge(rank, now);
       if (!rank.again_at || now < *rank.again_at) continue;
       rank.again_at.reset();
-      rank.process.start_again(rank.program);
+      if (!rank.process.start_again(rank.program)) cause_ = &rank;
     }
     if (goes_on() && the_others_are_done()) end_replacements();
   }
@@ -190,9 +217,8 @@ class Job {
   // called in: when all others have lost their peers, the job has failed elsewhere.
   [[nodiscard]] bool is_left_alone() const {
     return std::none_of(ranks_.begin(), ranks_.end(), [](const Rank& rank) {
-      const StepsTold steps = rank.process.steps();
-      const bool waits = !steps.first && (steps.replaceable || rank.replaced);
-      return rank.process.running() ? !waits : !rank.replaced && rank.process.exit_code() == 0;
+      return rank.process.running() ? !rank.waits()
+                                    : !rank.replaced && rank.process.exit_code() == 0;
     });
   }
 
@@ -324,7 +350,7 @@ class Job {
   bool told_ = false;  // to end, because a rank has failed
   bool done_ = false;  // those who are left need not be waited for
   bool killed_ = false;
-  bool interrupted_ = false;
+  std::optional<Clock::time_point> interrupted_at_;  // by the first SIGINT
   bool asked_to_stop_ = false;
   std::optional<int> asked_by_;  // the signal that asked the job to stop before a rank failed
 };

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -147,6 +148,70 @@ TEST(Supervisor, AHostWhoseRanksHaveAllLostTheirPeersHasFailed) {
   EXPECT_EQ(asked, 0);
 }
 
+// A script that waits for signals, after it has made a file.
+Program waits(const std::string& traps, const std::string& ready) {
+  return shell(format("{}; : >{}; while :; do sleep 0.05; done", traps, ready));
+}
+
+// They end at once on a signal. The rank that takes part needs longer to save than ranks get that failed.
+TEST(Supervisor, SpareRanksThatEndOnASignalLeaveTheOthersTheirTime) {
+  const TempDir dir;
+  const std::string spare = (dir / "spare").string();
+  const std::string ready = (dir / "ready").string();
+  const std::string saved = (dir / "saved").string();
+  const auto waits_to_be_called = [&](int i) {
+    return waits(std::string(kTellsReplaceable) + "trap 'exit 75' TERM", format("{}{}", spare, i));
+  };
+  const std::string saves = "trap '' TERM; sleep 1; : >" + saved + "; exit 75";
+  const Program rank =
+      waits(format("trap \"{0}\" TERM; while [ ! -e {1}1 ] || [ ! -e {1}2 ]; do sleep 0.01; done",
+                   saves, spare),
+            ready);
+  std::thread sender = signal_us_once_there(SIGTERM, ready);
+  const JobResult result = supervise({rank, waits_to_be_called(1), waits_to_be_called(2)},
+                                     {.grace = 100ms, .settle = Duration(50)});
+  sender.join();
+  EXPECT_EQ(result.exit_code, 75);
+  EXPECT_THAT(result.cause, StartsWith("passed SIGTERM on; rank 0 "));
+  EXPECT_TRUE(std::filesystem::exists(saved));
+}
+
+TEST(Supervisor, ARankThatCannotBeStartedAgainEndsTheJobInOrder) {
+  const TempDir dir;
+  const std::string ready = (dir / "ready").string();
+  const std::string saved = (dir / "saved").string();
+  SuperviseOptions options;
+  options.replace = [](const RankEnd& /*end*/, Program& program) {
+    program.arguments = {"/no/such/program"};
+    return std::optional(Replacement{.wait = Duration(0)});
+  };
+  const JobResult result =
+      supervise({waits("trap ': >" + saved + "; exit 75' TERM", ready),
+                 shell(format("{}while [ ! -e {} ]; do sleep 0.01; done; kill -9 $$",
+                              kTellsReplaceable, ready))},
+                options);
+  EXPECT_EQ(result.exit_code, static_cast<int>(ExitCode::kUsage));
+  EXPECT_THAT(result.cause, AllOf(StartsWith("rank 1 could not be started again: cannot start "
+                                             "'/no/such/program': No such file"),
+                                  HasSubstr("stopped the 1 still running")));
+  EXPECT_TRUE(std::filesystem::exists(saved));
+}
+
+TEST(Supervisor, TheLastWordsOfARankAreNotSpentOnWhoAsksFirst) {
+  std::string told;
+  SuperviseOptions options{.settle = Duration(50)};
+  options.replace = [&](const RankEnd& end, Program& /*program*/) {
+    told = end.cause;
+    return std::optional<Replacement>();
+  };
+  const JobResult result = supervise(
+      {shell("sleep 60"),
+       shell(std::string(kTellsReplaceable) + "echo no disk >&$SHOAL_LAST_WORDS_FD; exit 3")},
+      options);
+  EXPECT_THAT(told, EndsWith(": no disk"));
+  EXPECT_THAT(result.cause, HasSubstr(": no disk; stopped"));
+}
+
 // One notices later than the other, and a spare rank waits to be called in.
 TEST(Supervisor, AHostWhoseRanksLoseTheirPeersOneByOneHasFailed) {
   int asked = 0;
@@ -182,9 +247,9 @@ TEST(Supervisor, NamesTheFirstCauseAndStopsTheOthers) {
       supervise({shell("sleep 60"), shell("sleep 0.1; exit 3"), shell("sleep 60")}, {});
   EXPECT_EQ(result.exit_code, 3);
   EXPECT_THAT(result.cause,
-              AllOf(HasSubstr("rank 1 (pid "), HasSubstr("ended with exit code 3 after 0."),
+              AllOf(HasSubstr("rank 1 (pid "), HasSubstr("ended with exit code 3 after "),
                     HasSubstr("stopped the 2 still running")));
-  EXPECT_LT(Clock::now() - began, 10s);
+  EXPECT_LT(Clock::now() - began, 30s);
 }
 
 // A control group of this kernel with little memory; nothing where this process may not make one.
@@ -236,8 +301,8 @@ TEST(Supervisor, NamesTheSignal) {
 
 TEST(Supervisor, AVictimIsNotTheCause) {
   // Rank 0 notices a lost peer at once; the rank that is to blame takes longer to die.
-  const JobResult result =
-      supervise({shell("exit 75"), shell("sleep 0.2; kill -SEGV $$"), shell("sleep 60")}, {});
+  const JobResult result = supervise(
+      {shell("exit 75"), shell("sleep 0.2; kill -SEGV $$"), shell("sleep 60")}, {.settle = 20s});
   EXPECT_EQ(result.exit_code, 128 + SIGSEGV);
   EXPECT_THAT(result.cause, HasSubstr("rank 1"));
 }
@@ -247,7 +312,7 @@ TEST(Supervisor, KillsWhatDoesNotStop) {
   const JobResult result = supervise(
       {shell("exit 9"), shell("trap '' TERM; while :; do sleep 1; done")}, {.grace = 200ms});
   EXPECT_EQ(result.exit_code, 9);
-  EXPECT_LT(Clock::now() - began, 10s);
+  EXPECT_LT(Clock::now() - began, 30s);
 }
 
 constexpr const char* kDeaf = "trap '' TERM; while :; do sleep 0.05; done";
@@ -257,7 +322,7 @@ TEST(Supervisor, AFailureNeedsLessGraceThanAnEnd) {
   EXPECT_EQ(supervise({shell("exit 9"), shell(kDeaf)}, {.grace = 60s, .grace_after_failure = 200ms})
                 .exit_code,
             9);
-  EXPECT_LT(Clock::now() - began, 10s);
+  EXPECT_LT(Clock::now() - began, 30s);
 }
 
 TEST(Supervisor, BindsToCpus) {
@@ -308,7 +373,7 @@ TEST(Supervisor, EndsWhenTheLauncherElsewhereIsGone) {
   const JobResult result =
       supervise({shell(kDeaf), shell("sleep 60")}, {.grace = 300ms, .orders = orders.ends[0]});
   EXPECT_TRUE(result.asked_to_stop);
-  EXPECT_LT(Clock::now() - began, 10s);
+  EXPECT_LT(Clock::now() - began, 30s);
 }
 
 TEST(Supervisor, KillsItsRanksWhenItIsToldTo) {
@@ -317,7 +382,7 @@ TEST(Supervisor, KillsItsRanksWhenItIsToldTo) {
   EXPECT_EQ(::write(orders.ends[1], &kill, 1), 1);
   const Clock::time_point began = Clock::now();
   EXPECT_EQ(supervise({shell(kDeaf)}, {.orders = orders.ends[0]}).exit_code, 128 + SIGKILL);
-  EXPECT_LT(Clock::now() - began, 10s);
+  EXPECT_LT(Clock::now() - began, 30s);
   ::close(orders.ends[1]);
 }
 
@@ -327,7 +392,7 @@ TEST(Supervisor, TellsWhichLauncherElsewhereDoesNotAnswer) {
   Program silent = shell(kDeaf);
   obeys.input = silent.input = "\n";
   const JobResult result = supervise({shell("exit 75"), obeys, silent},
-                                     {.grace = 100ms, .settle = Duration(50), .time_to_obey = 2s});
+                                     {.grace = 100ms, .settle = Duration(50), .time_to_obey = 5s});
   EXPECT_EQ(result.exit_code, 75);
   EXPECT_THAT(result.unreachable, ElementsAre(2));
 }
@@ -353,6 +418,40 @@ TEST(Supervisor, AJobThatIsDoneHasNotFailed) {
                       options)
                 .exit_code,
             0);
+}
+
+// It waits for the last of its ranks before it says what the first one ended with.
+TEST(Supervisor, ALauncherElsewhereThatKnowsTheReasonComesFirst) {
+  Program far = shell("head -c 1 >/dev/null; exit 3");
+  Program killed_there = shell("head -c 1 >/dev/null; exit 143");
+  far.input = killed_there.input = "";
+  const JobResult result = supervise({shell("exit 75"), far}, {.settle = Duration(50)});
+  EXPECT_EQ(result.exit_code, 3);
+  EXPECT_THAT(result.cause, AllOf(StartsWith("rank 1 "), Not(HasSubstr("stopped"))));
+  EXPECT_EQ(supervise({shell("exit 75"), killed_there}, {.settle = Duration(50)}).exit_code, 75)
+      << "its ranks ended because they were told to";
+}
+
+// A launcher is tied to each by four descriptors.
+TEST(Supervisor, CountsTheDescriptorsOfLaunchersElsewhere) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit limit{263, 263};
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+    Program far = shell("exit 0");
+    int code = 1;
+    try {
+      supervise({far, far}, {});
+      far.input = "";
+      supervise({far, far}, {});
+    } catch (const UsageError& error) {
+      code = std::string(error.what()).find("needs 264 open files") != std::string::npos ? 0 : 2;
+    }
+    ::_exit(code);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
 }
 
 // A script that is no `exec` has processes of its own.
@@ -426,10 +525,50 @@ TEST(Supervisor, PassesOnSignals) {
   EXPECT_EQ(result.exit_code, 42);
 }
 
+// Slurm sends it to the launcher, and srun does.
+TEST(Supervisor, AnInterruptThatArrivesTwiceIsOne) {
+  const TempDir dir;
+  const Orders orders;
+  const std::string ready = (dir / "ready").string();
+  std::thread sender([&] {
+    while (!std::filesystem::exists(ready)) std::this_thread::yield();
+    const std::string twice = {SIGINT, SIGINT};
+    EXPECT_EQ(::write(orders.ends[1], twice.data(), twice.size()), 2);
+  });
+  const JobResult result = supervise({waits("trap \"trap '' INT; sleep 0.5; exit 42\" INT", ready)},
+                                     {.orders = orders.ends[0]});
+  sender.join();
+  EXPECT_EQ(result.exit_code, 42);
+  ::close(orders.ends[1]);
+}
+
+TEST(Supervisor, ALaterInterruptKills) {
+  const TempDir dir;
+  const std::string ready = (dir / "ready").string();
+  std::thread first = signal_us_once_there(SIGINT, ready);
+  std::jthread others([&](const std::stop_token& stop) {
+    first.join();
+    while (!stop.stop_requested()) {
+      std::this_thread::sleep_for(50ms);
+      ::kill(::getpid(), SIGINT);
+    }
+  });
+  const Clock::time_point began = Clock::now();
+  EXPECT_EQ(supervise({waits("trap '' INT", ready)}, {}).exit_code, 128 + SIGKILL);
+  EXPECT_GE(Clock::now() - began, 2s);
+  others.request_stop();
+  others.join();
+  sigset_t left;  // for the next supervisor
+  sigemptyset(&left);
+  sigaddset(&left, SIGINT);
+  const timespec at_once{};
+  ::sigtimedwait(&left, nullptr, &at_once);
+}
+
 TEST(Supervisor, ShowsTheFirstLineOfARanksLastWords) {
   const JobResult result =
       supervise({shell("printf 'disk is full\\n  details' >&$SHOAL_LAST_WORDS_FD; exit 3")}, {});
-  EXPECT_THAT(result.cause, EndsWith("after 0.0 s: disk is full"));
+  EXPECT_THAT(result.cause, EndsWith(" s: disk is full"));
 }
 
 TEST(Supervisor, OfThoseWhoLostAPeerRankZeroKnowsBest) {
@@ -438,7 +577,7 @@ TEST(Supervisor, OfThoseWhoLostAPeerRankZeroKnowsBest) {
   const JobResult result =
       supervise({shell(format("while [ ! -e {} ]; do :; done; sleep 0.1; exit 75", gone)),
                  shell(format("touch {}; exit 75", gone))},
-                {});
+                {.settle = 20s});
   EXPECT_EQ(result.exit_code, 75);
   EXPECT_THAT(result.cause, StartsWith("rank 0 "));
 }
@@ -503,8 +642,13 @@ TEST(OutputOf, GivesStandardOutputOrNothing) {
 
 // Rank 0 has lost a peer, rank 1 hangs: whoever looks for the reason has to look there.
 TEST(Supervisor, NamesTheRankThatHangsWhilePeersGiveUp) {
-  const JobResult result = supervise({shell("exit 75"), shell("kill -STOP $$"), shell("exit 75")},
-                                     {.grace = 200ms, .settle = 300ms});
+  const TempDir dir;
+  const std::string pid = (dir / "pid").string();
+  const Program gives_up = shell(format(
+      "until grep -q '^State:.T' /proc/$(cat {0})/status; do :; done 2>{0}.errors; exit 75", pid));
+  const Program hangs = shell(format("echo $$ >{0}.new; mv {0}.new {0}; kill -STOP $$", pid));
+  const JobResult result =
+      supervise({gives_up, hangs, gives_up}, {.grace = 200ms, .settle = 300ms});
   EXPECT_EQ(result.exit_code, 75);
   EXPECT_THAT(result.cause, HasSubstr("stopped rank 1 (suspended), still running"));
 }
