@@ -13,6 +13,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kChunkBytes = 4 << 20;
+constexpr size_t kDigits = 32;
 constexpr const char* kParts[] = {"bin/shoal", "libexec/shoal", "lib/shoal", "share/shoal"};
 
 std::vector<fs::path> files_below(const fs::path& prefix) {
@@ -29,27 +30,47 @@ std::vector<fs::path> files_below(const fs::path& prefix) {
   return files;
 }
 
-std::string digest_of(const fs::path& prefix) {
+std::string digest_of_file(const fs::path& file) {
   Sha256 digest;
-  const auto add = [&](const std::string& text) {
-    digest.add_number(text.size());
-    digest.add(text);
-  };
+  ChunkReader reader(file);
+  for (std::string chunk = reader.next(kChunkBytes); !chunk.empty();
+       chunk = reader.next(kChunkBytes))
+    digest.add(chunk);
+  return digest.hex();
+}
+
+// A hash of a line for each file, each that is a program, and each link: a shell makes the same of a
+// copy, see digest_in_shell().
+std::string digest_of(const fs::path& prefix) {
+  std::vector<std::string> lines;
   for (const fs::path& file : files_below(prefix)) {
-    add(file.lexically_relative(prefix).string());
+    const std::string name = file.lexically_relative(prefix).string();
+    if (name.find_first_of("\\\n\r") != std::string::npos)
+      throw UsageError(format("--stage: the name of {} has a backslash or a line break", name));
     if (fs::is_symlink(file)) {
-      add(fs::read_symlink(file).string());
+      lines.push_back(format("link {} {}", name, fs::read_symlink(file).string()));
       continue;
     }
-    digest.add_number(fs::file_size(file));
-    digest.add_number(
-        static_cast<uint64_t>(fs::status(file).permissions() & fs::perms::owner_exec));
-    ChunkReader reader(file);
-    for (std::string chunk = reader.next(kChunkBytes); !chunk.empty();
-         chunk = reader.next(kChunkBytes))
-      digest.add(chunk);
+    lines.push_back(format("{}  {}", digest_of_file(file), name));
+    if ((fs::status(file).permissions() & fs::perms::owner_exec) != fs::perms::none)
+      lines.push_back("program " + name);
   }
-  return digest.hex().substr(0, 32);
+  std::sort(lines.begin(), lines.end());
+  Sha256 digest;
+  for (const std::string& line : lines) digest.add(line + "\n");
+  return digest.hex().substr(0, kDigits);
+}
+
+// Prints the digest of the tree in the current directory.
+std::string digest_in_shell() {
+  Words parts;
+  for (const char* part : kParts) parts.emplace_back(part);
+  const std::string find = "find " + shell_text(parts);
+  return format(
+      "{{ {0} -type f -exec sha256sum {{}} +; {0} -type f -perm -u=x -printf 'program %p\\n'; "
+      "{0} -type l -printf 'link %p %l\\n'; }} 2>/dev/null | LC_ALL=C sort | sha256sum | cut -c "
+      "1-{1}",
+      find, kDigits);
 }
 
 // Writes the tree to standard output.
@@ -61,25 +82,33 @@ std::string pack(const Staging& staging) {
   return shell_text(words);
 }
 
-std::string is_ours(const std::string& directory) {
-  return format("[ -d {0} ] && [ ! -L {0} ] && [ -O {0} ]", directory);
+std::string is_ours(const Staging& staging) {
+  return format("[ -d {0} ] && [ ! -L {0} ] && [ -O {0} ]",
+                shell_text({staging.directory.string()}));
 }
 
-// Succeeds where the copy is there, and makes its parent directory.
+// Succeeds where the copy is there and has the content that its name says.
+std::string is_whole(const Staging& staging) {
+  const std::string name = staging.directory.filename().string();
+  return format("{} && [ \"$(cd {} && {})\" = {} ]", is_ours(staging),
+                shell_text({staging.directory.string()}), digest_in_shell(),
+                shell_text({name.substr(name.rfind('-') + 1)}));
+}
+
+// The same, and makes its parent directory.
 std::string look(const Staging& staging) {
   return format("umask 027; mkdir -p {} && {}",
-                shell_text({staging.directory.parent_path().string()}),
-                is_ours(shell_text({staging.directory.string()})));
+                shell_text({staging.directory.parent_path().string()}), is_whole(staging));
 }
 
-// Reads the tree from standard input.
+// Reads the tree from standard input. A copy that is damaged goes out of the way first.
 std::string unpack(const Staging& staging) {
   return format(
       "{0} || {{ new=$(mktemp -d {1}.XXXXXX) && chmod 0750 \"$new\" && tar -C \"$new\" -xpf - && "
-      "mv -T \"$new\" {1} 2>/dev/null || rm -rf \"$new\"; }}; {2} || "
+      "{{ ! {{ {2}; }} || {{ {3}; }} || mv -T {1} \"$new.damaged\"; }} && "
+      "mv -T \"$new\" {1} 2>/dev/null || rm -rf \"$new\"; rm -rf \"$new.damaged\"; }}; {3} || "
       "{{ echo cannot make {1} on \"$(hostname)\" >&2; exit 2; }}",
-      look(staging), shell_text({staging.directory.string()}),
-      is_ours(shell_text({staging.directory.string()})));
+      look(staging), shell_text({staging.directory.string()}), is_ours(staging), is_whole(staging));
 }
 
 }  // namespace
@@ -93,7 +122,7 @@ std::string Staging::under_slurm(const Environment& environment, int hosts) cons
     return shell_text(srun_line(environment, hosts, {"/bin/sh", "-c", script}));
   };
   const std::string name = shell_text({directory.string()});
-  const std::string ours = is_ours(name);
+  const std::string whole = is_whole(*this);
   // Nobody can guess the archive's name, which mktemp has made, and put a file of his own there. Nodes that
   // share the disk have one archive: whoever comes late finds the copy, and no archive.
   return format(
@@ -101,7 +130,7 @@ std::string Staging::under_slurm(const Environment& environment, int hosts) cons
       "{1} >\"$file\"; archive={2}.\"${{file##*.}}\".tar; sbcast --force \"$file\" \"$archive\"; "
       "{3} sh \"$archive\"",
       on_each(look(*this)), pack(*this), name,
-      on_each(format("{{ {0}; }} || ({1}) <\"$1\"; rm -f \"$1\"; {0}", ours, unpack(*this))));
+      on_each(format("{{ {0}; }} || ({1}) <\"$1\"; rm -f \"$1\"; {0}", whole, unpack(*this))));
 }
 
 std::string Staging::over_ssh(const Environment& environment, const std::string& host) const {

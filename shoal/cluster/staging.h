@@ -5,7 +5,8 @@
 //   staging.directory;                          // /local/shoal-6f1c0a...: named after the content
 //   staging.under_slurm(environment, 1000);     // a script for /bin/sh that makes the copies
 //
-// A script does nothing where the copy is there already, and renames a copy only when it is complete.
+// A script does nothing where the copy is there already and has the content of its name, and renames a
+// copy only when it is complete. A copy that is damaged is replaced.
 // Whoever else may write to the parent directory cannot put a program of his own there: a directory of
 // another user is refused.
 #pragma once

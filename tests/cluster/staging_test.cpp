@@ -74,6 +74,24 @@ TEST_F(StagingTest, AnotherStartFindsTheCopyThatIsThere) {
   EXPECT_EQ(entries(), 1U);
 }
 
+TEST_F(StagingTest, ADamagedCopyIsReplaced) {
+  const Staging made = staging();
+  const auto damage = [&](const std::string& command) {
+    EXPECT_EQ(run(format("cd {} && {}", shell_text({made.directory.string()}), command)), 0);
+    EXPECT_EQ(run(made.here()), 0) << command;
+    EXPECT_EQ(read_file(made.directory / "lib/shoal/libx.so", 100), "library") << command;
+    EXPECT_EQ(mode_of(made.program()), 0750U) << command;
+    EXPECT_EQ(entries(), 1U) << command;
+  };
+  EXPECT_EQ(run(made.here()), 0);
+  damage("printf L | dd of=lib/shoal/libx.so.1 conv=notrunc 2>/dev/null");
+  damage(": >lib/shoal/libx.so.1");
+  damage("rm lib/shoal/libx.so");
+  damage("ln -sf libx.so.2 lib/shoal/libx.so");
+  damage("chmod -x bin/shoal");
+  damage("touch lib/shoal/libx.so.3");
+}
+
 TEST_F(StagingTest, AnotherContentIsAnotherCopy) {
   const fs::path before = staging().directory;
   EXPECT_EQ(staging().directory, before);
