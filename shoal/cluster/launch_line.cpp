@@ -84,10 +84,11 @@ Words ssh_line(const Environment& environment,
   std::istringstream command(environment.get_or("SHOAL_SSH", "ssh"));
   Words line;
   for (std::string word; command >> word;) line.push_back(word);
-  // A host that has lost its power is noticed after 45 s.
-  return joined(std::move(line),
-                {"-o", "BatchMode=yes", "-o", "ServerAliveInterval=15", "-T", "--", host,
-                 format("cd {} && exec {}", quoted(directory), shell_text(launcher))});
+  // A host that has lost its power is noticed after 45 s, whether it was reached before or not.
+  return joined(
+      std::move(line),
+      {"-o", "BatchMode=yes", "-o", "ConnectTimeout=45", "-o", "ServerAliveInterval=15", "-T", "--",
+       host, format("cd {} && exec {}", quoted(directory), shell_text(launcher))});
 }
 
 }  // namespace shoal::cluster

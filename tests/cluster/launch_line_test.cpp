@@ -68,6 +68,7 @@ TEST(LaunchLine, OfSsh) {
   EXPECT_EQ(line.front(), "ssh");
   EXPECT_EQ(line[line.size() - 2], "me@n2");
   EXPECT_EQ(line[line.size() - 3], "--");
+  EXPECT_THAT(shell_text(line), HasSubstr(" -o ConnectTimeout=45 "));
   EXPECT_EQ(line.back(), "cd '/a b' && exec /opt/shoal/bin/shoal launch --ranks 4 -- doctor");
   EXPECT_THAT(shell_text(ssh_line(with_ssh, "n2", "/a", kLauncher)),
               ::testing::StartsWith("ssh -p 2222 -o BatchMode=yes "));
