@@ -1,13 +1,16 @@
 #include "shoal/cluster/rendezvous.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <functional>
 
 #include "shoal/cluster/address.h"
 #include "shoal/cluster/descriptors.h"
+#include "shoal/cluster/restarts.h"
 #include "shoal/cluster/rounds.h"
 #include "shoal/cluster/slurm_node.h"
+#include "shoal/cluster/watcher.h"
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
 
@@ -18,8 +21,26 @@ constexpr int kPortCandidates = 8;
 // Below the range from which Linux picks ports for outgoing connections.
 constexpr int kFirstPort = 20000;
 constexpr int kPortSpan = 32768 - kFirstPort;
+// For a launcher to end its ranks when one of them has missed a peer, and to start them again: at most
+// five seconds for them to end, fifteen for the kernel to let them go, and a minute between two starts.
+constexpr Duration kForALauncher = std::chrono::minutes(2);
 constexpr const char* kEveryoneIsHere = "rendezvous/complete";
 constexpr const char* kNever = "rendezvous/never";
+
+// The calls of other hosts' ranks miss this one within the deadline. Whatever else starts a job again
+// starts all its ranks together.
+Duration patience_of(const Membership& me,
+                     const Environment& environment,
+                     const RendezvousOptions& options) {
+  const bool by_launcher = environment.get_number(kRestartCountVariable).value_or(0) > 0;
+  if (!by_launcher || me.num_nodes == 1) return options.patience;
+  return std::max(options.patience, options.deadline + kForALauncher);
+}
+
+// A watcher names a lost rank before its connection ends.
+Duration silence_of_host(const RendezvousOptions& options) {
+  return 2 * silence_of(options.deadline);
+}
 
 std::string rank_key(int rank) { return format("rendezvous/rank/{}", rank); }
 
@@ -166,13 +187,14 @@ StorePlace store_place(const Membership& me,
 Rendezvous meet(const Membership& me,
                 const Environment& environment,
                 const RendezvousOptions& options) {
-  const Clock::time_point deadline = Clock::now() + options.patience;
+  const Duration patience = patience_of(me, environment, options);
+  const Clock::time_point deadline = Clock::now() + patience;
   const auto left = [&] {
     return std::max(std::chrono::duration_cast<Duration>(deadline - Clock::now()), Duration(1));
   };
   const Secret secret = me.world_size == 1 ? Secret::random() : job_secret(environment, me.job);
   const StorePlace place = store_place(me, secret, options.interface);
-  StoreTarget target{{}, secret};
+  StoreTarget target{{}, secret, silence_of_host(options)};
   Rendezvous meeting;
   meeting.world_size_ = me.world_size;
   // Rank 0 has a connection of each rank's, and all have many of large groups.
@@ -185,6 +207,7 @@ Rendezvous meet(const Membership& me,
                            .secret = secret,
                            // A rank, and a few threads of it that wait on their own.
                            .max_clients = 4 * me.world_size + 16,
+                           .silence = silence_of_host(options),
                            .board = options.board});
     target.endpoints = {meeting.server_->endpoint()};
   } else {
@@ -199,7 +222,7 @@ Rendezvous meet(const Membership& me,
       options.interface ? address_of_interface(*options.interface) : meeting.client_->own_address();
   StoreClient& store = *meeting.store();
   store.set(rank_key(me.rank), host_name());
-  if (meeting.arrival_ == 1) wait_for_everyone(me, store, options.patience, left());
+  if (meeting.arrival_ == 1) wait_for_everyone(me, store, patience, left());
   return meeting;
 }
 

@@ -8,7 +8,8 @@
 // The port is the launcher's if it names one. Otherwise rank 0 takes the first free one of a short
 // sequence that follows from the job's secret, and the others try the same sequence: the greeting
 // tells them whether they met their own job. meet() returns when every rank has arrived, or throws
-// PeerLost with the missing ranks. A rank that was started again (Membership::restarts) does not join
+// PeerLost with the missing ranks. Where there are several hosts, ranks that a launcher has started again wait at
+// least until the launchers of the others have noticed and started theirs. A rank that was started again (Membership::restarts) does not join
 // the store that it left: it waits until rank 0 has opened the next; unless the job goes on without
 // it, and may call it in (cluster/rounds.h).
 #pragma once
@@ -26,6 +27,8 @@ namespace shoal::cluster {
 
 struct RendezvousOptions {
   Duration patience = std::chrono::minutes(5);
+  Duration deadline =
+      std::chrono::minutes(10);  // of a call, after which a lost rank has been missed
   // The network interface, by name or address, to listen and talk through; detected if absent.
   std::optional<std::string> interface;
   ActivityBoard* board = nullptr;

@@ -40,10 +40,13 @@ SocketAddress to_socket_address(const Endpoint& endpoint) {
   return result;
 }
 
-void switch_on(int fd, int level, int option) {
-  const int on = 1;
-  ::setsockopt(fd, level, option, &on, sizeof(on));
+constexpr int kProbes = 4;
+
+void set_option(int fd, int level, int option, int value) {
+  ::setsockopt(fd, level, option, &value, sizeof(value));
 }
+
+void switch_on(int fd, int level, int option) { set_option(fd, level, option, 1); }
 
 // Waits until the socket is ready for `events`; false when the deadline passes first.
 bool wait_ready(int fd, short events, Clock::time_point deadline) {
@@ -85,7 +88,6 @@ UniqueFd connect_to(const Endpoint& endpoint, Clock::time_point deadline) {
   UniqueFd fd(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return fd;
   switch_on(fd.get(), IPPROTO_TCP, TCP_NODELAY);
-  switch_on(fd.get(), SOL_SOCKET, SO_KEEPALIVE);
   if (::connect(fd.get(), address.get(), address.length) == 0) return fd;
   if (errno != EINPROGRESS || !wait_ready(fd.get(), POLLOUT, deadline)) return {};
   int error_number = 0;
@@ -111,22 +113,39 @@ bool send_all(int fd, std::string_view bytes, Clock::time_point deadline) {
   return true;
 }
 
-bool receive_exactly(int fd, char* into, size_t count, Clock::time_point deadline) {
-  while (count > 0) {
-    const ssize_t got = ::recv(fd, into, count, 0);
+size_t receive_up_to(int fd, char* into, size_t count, Clock::time_point deadline) {
+  size_t filled = 0;
+  while (filled < count) {
+    const ssize_t got = ::recv(fd, into + filled, count - filled, 0);
     if (got > 0) {
-      into += got;
-      count -= static_cast<size_t>(got);
+      filled += static_cast<size_t>(got);
     } else if (got == 0) {
       errno = ECONNRESET;
-      return false;
+      break;
     } else if (errno == EAGAIN) {
-      if (!wait_ready(fd, POLLIN, deadline)) return false;
+      if (!wait_ready(fd, POLLIN, deadline)) break;
     } else if (errno != EINTR) {
-      return false;
+      if (errno == ETIMEDOUT) errno = ECONNRESET;  // keep_alive(): nothing more will come
+      break;
     }
   }
-  return true;
+  return filled;
+}
+
+bool receive_exactly(int fd, char* into, size_t count, Clock::time_point deadline) {
+  return receive_up_to(fd, into, count, deadline) == count;
+}
+
+// Probes begin after half of the time; the rest is for several, because one may get lost.
+void keep_alive(int fd, Duration silence) {
+  const auto seconds = [](Duration time) {
+    return std::max(static_cast<int>(std::chrono::ceil<std::chrono::seconds>(time).count()), 1);
+  };
+  switch_on(fd, SOL_SOCKET, SO_KEEPALIVE);
+  set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds(silence / 2));
+  set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, seconds(silence / (2 * kProbes)));
+  set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, kProbes);
+  set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(silence.count()));
 }
 
 Endpoint local_endpoint(int fd) {

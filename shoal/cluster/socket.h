@@ -28,6 +28,15 @@ UniqueFd connect_to(const Endpoint& endpoint, Clock::time_point deadline);
 // Return whether all bytes were sent (received) before the deadline and the end of the connection.
 bool send_all(int fd, std::string_view bytes, Clock::time_point deadline);
 bool receive_exactly(int fd, char* into, size_t count, Clock::time_point deadline);
+// Returns how many bytes came; errno tells why they are fewer than `count`.
+size_t receive_up_to(int fd, char* into, size_t count, Clock::time_point deadline);
+
+// For connections whose users do not know better.
+constexpr Duration kLostAfter = std::chrono::minutes(1);
+
+// Has the kernel ask a peer that says nothing whether its host is still there, and end the connection
+// after `silence` without an answer, or with what was sent not received.
+void keep_alive(int fd, Duration silence);
 
 Endpoint local_endpoint(int fd);
 

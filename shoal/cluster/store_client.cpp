@@ -48,6 +48,7 @@ StoreClient StoreClient::connect(const StoreTarget& target, Duration patience) {
         note(endpoint, reason_of(errno));
         continue;
       }
+      keep_alive(fd.get(), target.silence);
       std::string refusal;
       if (auto line = greet_store(std::move(fd), target.secret, attempt_deadline, refusal)) {
         return StoreClient(
@@ -69,7 +70,8 @@ StoreClient StoreClient::connect(const StoreTarget& target, Duration patience) {
 }
 
 StoreClient StoreClient::clone(Duration patience) const {
-  StoreClient another = connect({{connection_->server}, connection_->target.secret}, patience);
+  StoreClient another = connect(
+      {{connection_->server}, connection_->target.secret, connection_->target.silence}, patience);
   another.prefix_ = prefix_;
   return another;
 }
@@ -78,15 +80,32 @@ StoreClient StoreClient::under(const std::string& prefix) const {
   return StoreClient(connection_, prefix_ + prefix);
 }
 
+// Nothing when there is none, and errno tells why.
+std::optional<std::string> StoreClient::answer_to(const StoreRequest& request,
+                                                  Clock::time_point deadline) {
+  StoreLine& line = connection_->line;
+  errno = 0;
+  if (!line.fd.valid()) return std::nullopt;
+  for (; connection_->late > 0; --connection_->late)
+    if (!receive_message(line, deadline)) return std::nullopt;
+  if (!send_message(line, request.encode(), deadline)) {
+    errno = 0;  // half of it may be on its way
+    return std::nullopt;
+  }
+  std::optional<std::string> message = receive_message(line, deadline);
+  if (!message) ++connection_->late;
+  return message;
+}
+
 StoreAnswer StoreClient::ask(StoreRequest request, Duration slack) {
   for (std::string& key : request.keys) key.insert(0, prefix_);
   const std::lock_guard lock(connection_->mutex);
   StoreLine& line = connection_->line;
-  const Clock::time_point deadline = Clock::now() + request.patience + slack;
-  std::optional<std::string> message;
-  errno = 0;
-  if (line.fd.valid() && send_message(line, request.encode(), deadline))
-    message = receive_message(line, deadline);
+  const std::optional<std::string> message =
+      answer_to(request, Clock::now() + request.patience + slack);
+  if (!message && errno == ETIMEDOUT)
+    throw PeerLost(format("the store of rank 0 at {} did not answer within {}",
+                          connection_->server.text(), format_duration(request.patience + slack)));
   const char* problem =
       errno == EBADMSG
           ? "did not send what came in its name: see who else is on the network between"
@@ -97,7 +116,6 @@ StoreAnswer StoreClient::ask(StoreRequest request, Duration slack) {
     problem = "sent an answer that does not fit the request";
   }
   if (!answer || !answer->fits(request)) {
-    // Half an answer may be on its way: the connection cannot be used again.
     line.fd.reset();
     throw PeerLost(format("the store of rank 0 at {} {}", connection_->server.text(), problem));
   }

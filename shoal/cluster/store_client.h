@@ -6,11 +6,13 @@
 //
 // Calls block until answered; any thread may make them, one call at a time. A thread that may wait
 // long takes a connection of its own with clone(). Throws PeerLost when the store is gone, does not
-// answer, or an answer is not what the store sent.
+// answer in time, or an answer is not what the store sent. An answer that is late costs its call and not
+// the connection: the next call passes it over.
 #pragma once
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +28,8 @@ struct StoreTarget {
   // The endpoints where the store may be; tried in turn until one proves the secret.
   std::vector<Endpoint> endpoints;
   Secret secret;
+  // After which a host that does not answer any more is taken for lost.
+  Duration silence = kLostAfter;
 };
 
 // Thrown when some keys did not appear in time.
@@ -88,6 +92,7 @@ class StoreClient {
     StoreTarget target;
     Endpoint server;
     StoreLine line;
+    int late = 0;  // answers that were not waited for to the end
     std::mutex mutex;
   };
 
@@ -95,6 +100,7 @@ class StoreClient {
       : connection_(std::move(connection)), prefix_(std::move(prefix)) {}
 
   StoreAnswer ask(StoreRequest request, Duration slack = kAnswerSlack);
+  std::optional<std::string> answer_to(const StoreRequest& request, Clock::time_point deadline);
 
   std::shared_ptr<Connection> connection_;
   std::string prefix_;  // of all keys

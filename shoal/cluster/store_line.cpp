@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "shoal/cluster/store_protocol.h"
 #include "shoal/core/error.h"
@@ -18,7 +19,9 @@ bool receive_more(int fd, std::string& bytes, size_t total, Clock::time_point de
     const size_t before = bytes.size();
     const size_t count = std::min(total - before, kReceiveBytes);
     bytes.resize(before + count);
-    if (!receive_exactly(fd, bytes.data() + before, count, deadline)) return false;
+    const size_t got = receive_up_to(fd, bytes.data() + before, count, deadline);
+    bytes.resize(before + got);
+    if (got < count) return false;
   }
   return true;
 }
@@ -62,12 +65,13 @@ bool send_message(StoreLine& line, std::string_view message, Clock::time_point d
 }
 
 std::optional<std::string> receive_message(StoreLine& line, Clock::time_point deadline) {
-  std::string frame;
+  std::string& frame = line.received;
   if (!receive_more(line.fd.get(), frame, kFrameHeadBytes, deadline)) return std::nullopt;
   const size_t length = message_bytes(frame);
   if (length <= kMaxAnswerBytes) {
     if (!receive_more(line.fd.get(), frame, frame_bytes(length), deadline)) return std::nullopt;
-    if (const auto message = line.answers.open(frame)) return std::string(*message);
+    std::string whole = std::exchange(frame, {});
+    if (const auto message = line.answers.open(whole)) return std::string(*message);
   }
   errno = EBADMSG;
   return std::nullopt;

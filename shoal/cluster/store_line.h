@@ -23,6 +23,7 @@ struct StoreLine {
   UniqueFd fd;
   StoreSeal requests;
   StoreSeal answers;
+  std::string received = {};  // of an answer that is not whole yet
 };
 
 // Proves the secret to the store at the other end of a connection and has it proven; nothing with a
@@ -35,7 +36,7 @@ std::optional<StoreLine> greet_store(UniqueFd fd,
 bool send_message(StoreLine& line, std::string_view message, Clock::time_point deadline);
 
 // Returns the next message of the store; nothing when none comes, and errno tells why: EBADMSG if
-// it is not what the store has sealed.
+// it is not what the store has sealed; ETIMEDOUT if it may still come: then the next call returns it.
 std::optional<std::string> receive_message(StoreLine& line, Clock::time_point deadline);
 
 }  // namespace shoal::cluster

@@ -174,7 +174,7 @@ class StoreServer::Loop {
     ++num_strangers_;
     const int on = 1;
     ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    ::setsockopt(fd.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    keep_alive(fd.get(), options_.silence);
     const ConnectionId id = next_id_++;
     Connection& connection = connections_[id];
     connection.id = id;

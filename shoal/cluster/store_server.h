@@ -31,6 +31,7 @@ struct StoreServerOptions {
   int max_clients = 1024;                       // connections that have proven the secret
   int max_strangers = 1024;                     // connections that have not yet
   Duration greeting = std::chrono::seconds(1);  // how long they may take to do so
+  Duration silence = kLostAfter;                // after which a client's host is taken for lost
   StoreLimits limits = {};
   ActivityBoard* board = nullptr;
 };

@@ -71,6 +71,7 @@ class World::Parts {
     for (;;) {
       meeting.emplace(cluster::meet(me, environment,
                                     {.patience = options.rendezvous,
+                                     .deadline = options.deadline,
                                      .interface = options.interface,
                                      .board = options.board}));
       if (!options.rounds) return true;

