@@ -66,15 +66,17 @@ Words line_of(const OverSsh& job, size_t host, const Environment& environment) {
                            launcher);
 }
 
-// Starts the job once, after it was started `restarts` times before, and waits for its end.
+// Starts the job once, after it was started `restarts` times before, and waits for its end. Its name
+// stays, so that a run's directory passes from one start to the next.
 cluster::JobResult run_once(const OverSsh& job,
+                            const std::string& name,
                             const Environment& environment,
                             size_t restarts,
                             const std::string& why) {
   const cluster::Secret secret = cluster::Secret::random();
   std::map<std::string, std::string> variables = passed_on();
   variables["SHOAL_JOB_SECRET"] = secret.hex();
-  variables.emplace("SHOAL_JOB", "launch." + secret.derive("name").hex().substr(0, 16));
+  variables.emplace("SHOAL_JOB", name);
   if (restarts > 0) {
     variables[cluster::kRestartCountVariable] = std::to_string(restarts);
     variables[cluster::kRestartCauseVariable] = why;
@@ -112,10 +114,11 @@ int print_over_ssh(const OverSsh& job, const Environment& environment) {
 int launch_over_ssh(const OverSsh& job, const Environment& environment) {
   cluster::hold_signals();  // also between two starts
   OverSsh left = job;
+  const std::string name = "launch." + cluster::Secret::random().hex().substr(0, 16);
   std::string why;  // it was started again
   for (;;) {
     const size_t lost = job.hosts.size() - left.hosts.size();
-    const cluster::JobResult result = run_once(left, environment, lost, why);
+    const cluster::JobResult result = run_once(left, name, environment, lost, why);
     if (!result.cause.empty()) std::cerr << "launch: " << result.cause << std::endl;
     const std::vector<size_t>& gone = result.unreachable;
     if (!job.min_hosts || result.asked_to_stop || gone.empty() ||

@@ -68,6 +68,7 @@ Facts facts_of(const Membership& me, const Environment& environment) {
   const std::string pid = std::to_string(::getpid());
   Facts facts = facts_of_this_host();
   facts.merge(Facts{{"job", me.job},
+                    {"restarts", std::to_string(me.restarts)},
                     {"since", now_in_words()},
                     {"process", pid},
                     {"process started", start_of(pid)},
@@ -121,8 +122,16 @@ bool process_goes(const Facts& owner, Duration time_to_die) {
   }
 }
 
+// Whether it is an earlier start of the same job: nobody starts a job again that has not ended, but a
+// process of it may be left that a driver or a file system holds in the kernel.
+bool was_before(const Facts& owner, const Facts& me) {
+  return same(owner, me, "job") &&
+         number_in(value_of(owner, "restarts")) < number_in(value_of(me, "restarts"));
+}
+
 // What is known of its process; nothing when only its file can tell.
 std::optional<bool> is_gone(const Facts& owner, const Facts& me, Duration time_to_die) {
+  if (was_before(owner, me)) return true;
   if (same(owner, me, "boot") && same(owner, me, "process numbers"))
     return process_goes(owner, time_to_die);
   if (same(owner, me, "slurm job") &&
