@@ -13,6 +13,7 @@
 #include <CLI/Formatter.hpp>
 
 #include "shoal/core/error.h"
+#include "shoal/core/file_error.h"
 #include "shoal/core/nearest.h"
 
 #include "app/completion.h"
@@ -307,6 +308,8 @@ void make_output_directory(const std::string& path, const std::string& option) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (!error && std::filesystem::is_directory(path, error)) return;
+  if (error && exit_code_of_file_error(error.value()) == ExitCode::kStorage)
+    throw_file_error("create", path, error);
   throw UsageError(format("{} is '{}', which is no directory and cannot be made one: {}", option,
                           path, error ? error.message() : "something else is there"));
 }

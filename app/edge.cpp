@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <csignal>
 #include <exception>
+#include <filesystem>
 #include <iostream>
 
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "shoal/config/text.h"
 #include "shoal/core/console.h"
 #include "shoal/core/error.h"
+#include "shoal/core/file_error.h"
 #include "shoal/core/nearest.h"
 #include "shoal/version.h"
 
@@ -127,6 +129,8 @@ int report_current_exception() {
     return report(e.exit_code(), "error", e.what());
   } catch (const std::bad_alloc&) {
     return report_lack_of_memory("out of memory");
+  } catch (const std::filesystem::filesystem_error& e) {
+    return report(exit_code_of_file_error(e.code().value()), "error", e.what());
   } catch (const std::exception& e) {
     const std::string text = first_line(e);
     // torch's CPU allocator throws its own general error: "... can't allocate memory: you tried to

@@ -15,6 +15,7 @@
 #include "shoal/cluster/address.h"
 #include "shoal/core/console.h"
 #include "shoal/core/error.h"
+#include "shoal/core/file_error.h"
 #include "shoal/core/files.h"
 #include "shoal/core/log.h"
 #include "shoal/core/process_stat.h"
@@ -156,7 +157,7 @@ uint64_t highest_in(const fs::path& directory) {
     const bool all = !digits.empty() && digits.find_first_not_of("0123456789") == std::string::npos;
     if (all) highest = std::max(highest, number_in(digits));
   }
-  if (error) throw DataError(format("cannot list {}: {}", directory.string(), error.message()));
+  if (error) throw_file_error("list", directory, error);
   return highest;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "shoal/core/error.h"
+#include "shoal/core/file_error.h"
 #include "shoal/core/log.h"
 
 namespace shoal {
@@ -27,24 +28,6 @@ void write_all(int fd, std::string_view content, const fs::path& path) {
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) throw_file_error("write", path);
     content.remove_prefix(static_cast<size_t>(written));
-  }
-}
-
-// Whether the same call may succeed later, or on another host.
-bool may_pass(int error_number) {
-  switch (error_number) {
-    case ENOSPC:
-    case EDQUOT:
-    case EIO:
-    case EROFS:  // what a kernel makes of a file system with errors
-    case ESTALE:
-    case ETIMEDOUT:
-    case ENOMEM:
-    case EMFILE:
-    case ENFILE:
-      return true;
-    default:
-      return false;
   }
 }
 
@@ -94,9 +77,7 @@ class TemporaryFile {
 }  // namespace
 
 void throw_file_error(const char* verb, const fs::path& path) {
-  const int error_number = errno;
-  throw DataError(format("cannot {} {}: {}", verb, path.string(), describe_errno(error_number)),
-                  may_pass(error_number) ? ExitCode::kStorage : ExitCode::kData);
+  throw_file_error(verb, path, std::error_code(errno, std::generic_category()));
 }
 
 UniqueFd& UniqueFd::operator=(UniqueFd&& other) noexcept {

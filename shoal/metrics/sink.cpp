@@ -1,6 +1,7 @@
 #include "shoal/metrics/sink.h"
 
 #include "shoal/core/error.h"
+#include "shoal/core/file_error.h"
 #include "shoal/metrics/csv.h"
 #include "shoal/metrics/jsonl.h"
 #include "shoal/metrics/patient_sink.h"
@@ -27,9 +28,7 @@ Sinks open_files(const std::filesystem::path& directory,
                  std::optional<int64_t> texts_from) {
   std::error_code error;
   std::filesystem::create_directories(directory, error);
-  if (error) {
-    throw DataError(format("cannot create {}: {}", directory.string(), error.message()));
-  }
+  if (error) throw_file_error("create", directory, error);
   Sinks sinks;
   sinks.add(
       patient("metrics.csv", std::make_unique<Csv>(directory / "metrics.csv", continue_from_step)));

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "shoal/core/error.h"
+#include "shoal/core/file_error.h"
 #include "shoal/core/files.h"
 #include "shoal/core/json_fields.h"
 #include "shoal/core/log.h"
@@ -25,8 +26,7 @@ std::vector<fs::path> entries_of(const fs::path& root) {
   std::error_code error;
   for (fs::directory_iterator at(root, error), end; !error && at != end; at.increment(error))
     entries.push_back(at->path());
-  if (error && error != std::errc::no_such_file_or_directory)
-    throw DataError(format("cannot list {}: {}", root.string(), error.message()));
+  if (error && error != std::errc::no_such_file_or_directory) throw_file_error("list", root, error);
   return entries;
 }
 
@@ -55,7 +55,7 @@ bool holds(const CommittedCheckpoint& candidate) {
 void remove_tree(const fs::path& path) {
   std::error_code error;
   fs::remove_all(path, error);
-  if (error) throw DataError(format("cannot remove {}: {}", path.string(), error.message()));
+  if (error) throw_file_error("remove", path, error);
 }
 
 }  // namespace
@@ -144,8 +144,7 @@ void remove(const CommittedCheckpoint& checkpoint) {
   remove_tree(aside);  // of a process that was killed while it removed the same step
   std::error_code error;
   fs::rename(checkpoint.path, aside, error);
-  if (error)
-    throw DataError(format("cannot remove {}: {}", checkpoint.path.string(), error.message()));
+  if (error) throw_file_error("remove", checkpoint.path, error);
   remove_tree(aside);
 }
 

@@ -31,6 +31,14 @@ for output in "$scratch/file" "$scratch/file/sub" ''; do
   expect_text "$scratch/err" '--output is '
 done
 
+# No space is not somebody's mistake: it may pass.
+if [ "$(id -u)" = 0 ] && unshare --mount true 2>/dev/null; then
+  mkdir "$scratch/full"
+  on_a_full_disk='mount -t tmpfs -o nr_inodes=1 none "$0" && exec "$1" launch --ranks 2 --output "$0/logs" -- doctor --brief'
+  expect_exit 74 unshare --mount sh -c "$on_a_full_disk" "$scratch/full" "$shoal"
+  expect_text "$scratch/err" "^error: cannot create $scratch/full/logs: No space left on device"
+fi
+
 # A command of shoal that fails says why, once as itself and once as the cause.
 expect_exit 2 "$shoal" launch --ranks 2 -- docter
 expect_text "$scratch/err" "launch: rank [01] .* ended with exit code 2 .*: shoal has no command 'docter'"

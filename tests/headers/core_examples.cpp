@@ -17,6 +17,7 @@
 #include "shoal/core/activity.h"
 #include "shoal/core/console.h"
 #include "shoal/core/few_threads.h"
+#include "shoal/core/file_error.h"
 #include "shoal/core/format.h"
 #include "shoal/core/json_fields.h"
 #include "shoal/core/log.h"
@@ -52,6 +53,13 @@ void stack(pid_t tid) {
 void console() {
   const Console console = console_of(STDERR_FILENO);
   std::cerr << painted("error", Colour::kRed, console) << ": ...";
+}
+
+// shoal/core/file_error.h
+void file_error(const std::filesystem::path& from, const std::filesystem::path& to) {
+  std::error_code error;
+  std::filesystem::rename(from, to, error);
+  if (error) throw_file_error("rename", from, error);
 }
 
 // shoal/core/few_threads.h
