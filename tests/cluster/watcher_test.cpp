@@ -19,7 +19,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 
-constexpr Duration kDeadline = 1s;
+constexpr Duration kDeadline = 3s;  // a busy host may keep a watcher from beating for a second
 constexpr Duration kPatience = 30s;
 
 // What the watcher of a rank says when it ends it.
@@ -103,7 +103,7 @@ TEST_F(WatchedJob, OneThatBeatsIsLeftAloneAndSaysWhatItDoes) {
   begin(2);
   const ActivityBoard::Seat seat(*ranks_[1].board, kStepThread);
   const Activity doing("all_gather 'weights' on dp", Pace::kOthers);
-  EXPECT_FALSE(ranks_[0].end->within(3 * kDeadline));
+  EXPECT_FALSE(ranks_[0].end->within(2 * kDeadline));
   EXPECT_FALSE(ranks_[1].end->within(1ms)) << "it waits for others, and is not stuck";
   EXPECT_THAT(what_they_do(*ranks_[0].store, {1}, kPatience),
               MatchesRegex("; rank 1 is on .+, before the first step, all_gather 'weights' on dp"));
@@ -133,7 +133,7 @@ TEST_F(WatchedJob, AStuckThreadEndsItsRank) {
 TEST_F(WatchedJob, OneThatWorksIsNotStuckHoweverLong) {
   begin(2);
   const ActivityBoard::Seat seat(*ranks_[1].board, kStepThread);
-  const auto until = Clock::now() + 3 * kDeadline;
+  const auto until = Clock::now() + 2 * kDeadline;
   while (Clock::now() < until) {
     const Activity doing("forward");
     std::this_thread::sleep_for(10ms);
@@ -145,7 +145,7 @@ TEST_F(WatchedJob, AloneItIsReportedAndLeftAlone) {
   begin(1);
   const ActivityBoard::Seat seat(*ranks_[0].board, kStepThread);
   const Activity doing("forward");
-  EXPECT_FALSE(ranks_[0].end->within(3 * kDeadline));
+  EXPECT_FALSE(ranks_[0].end->within(2 * kDeadline));
 }
 
 TEST_F(WatchedJob, AStoreThatIsGoneEndsEveryRank) {
