@@ -100,6 +100,7 @@ struct Run {
   comm::World& world;
   train::Hooks hooks;
   StopSignal& signal;
+  std::function<void()> give_back;  // the run's directory
   std::optional<config::ClusterConfig> cluster;
   std::shared_ptr<MetricsPage> page;
 };
@@ -202,6 +203,8 @@ int exit_code_of(train::End end, const Run& run, int64_t steps_done) {
 // `carried` has the state of this rank then.
 std::optional<int> train_in_round(const Run& run, std::optional<train::Carried>& carried) {
   std::unique_ptr<train::Trainer> trainer;
+  std::optional<EndOnSignal> ends;  // what has no steps has nothing to save between them
+  if (run.job.config.train.eval_only) ends.emplace(run.signal, run.give_back);
   try {
     trainer = std::make_unique<train::Trainer>(config_of_round(run.job, run.world), run.directory,
                                                run.world, run.hooks, carried ? &*carried : nullptr);
@@ -282,11 +285,12 @@ int run_train(const std::vector<std::string>& arguments) {
   options.shared_config = config::shared_by_ranks(job.config);
   cluster::StepReport report;
   if (job.me.rank >= job.ranks()) report.tell_replaceable();
+  const auto give_back = [&owner] {
+    if (owner) owner->give_back();
+  };
   const auto world = [&] {
     // The others may be long in coming, and a spare rank is called into a round late or never.
-    const EndOnSignal ends(signal, [&owner] {
-      if (owner) owner->give_back();
-    });
+    const EndOnSignal ends(signal, give_back);
     return comm::World::join(job.me, job.environment, options);
   }();
   if (!world) return 0;  // the job has ended without this process
@@ -321,6 +325,7 @@ int run_train(const std::vector<std::string>& arguments) {
                                     .restarted = restarted,
                                     .process_began = began},
                           .signal = signal,
+                          .give_back = give_back,
                           .cluster = cluster,
                           .page = page});
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """shoal train from the outside: kills and resumes, signals, wrong input, what it leaves behind."""
 import json
+import os
 import pathlib
 import random
 import shutil
@@ -10,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-from training_runs import SHOAL, documents, figures_of, rows_of, shoal
+from training_runs import PATIENCE, SHOAL, documents, figures_of, rows_of, shoal
 
 # Odd sizes throughout: 7 x 23 tokens, 3 heads of 10, two micro-batches of 4 and 3.
 CONFIG = """
@@ -19,6 +20,12 @@ data: {sources: [tokens]}
 optimizer: {lr: 3e-3, warmup: 5}
 train: {batch: 7, micro_batch: 4, threads: 1, steps: 61, log_every: 20, eval_every: 25, eval_batches: 3, save_every: 9}
 """
+
+
+def computed(process):
+    """Seconds of CPU time."""
+    words = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class Train(unittest.TestCase):
@@ -128,7 +135,17 @@ class Figures(Train):
         self.assertLess(float(figures_of(self.run_directory("muon"))[61][1]), 0.8 * float(self.whole[1][1]))
 
 
+# Between a step that is seen and a signal a busy host may need as long as a hundred steps take.
+LONG = "train.steps=400"
+
+
 class Kills(Train):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        shoal("train", "config.yaml", "--set", "run.name=long", "--set", LONG, cwd=cls.scratch)
+        cls.long = figures_of(cls.scratch / "runs" / "long")
+
     def test_ten_kills_leave_no_trace(self):
         generator = random.Random(11)
         for step in sorted(generator.sample(range(1, 61), 10)):
@@ -143,7 +160,7 @@ class Kills(Train):
 
     def test_a_run_that_is_stopped_where_it_is_evaluated_is_evaluated_when_it_goes_on(self):
         """Each step is evaluated, so that it is stopped at one that is."""
-        words = ["train.eval_every=1", "train.eval_batches=2", "train.steps=40"]
+        words = ["train.eval_every=1", "train.eval_batches=2", "train.steps=100"]
         self.train("run.name=evaluated", *words)
         for number in range(5):
             process = self.start("stopped", *words)
@@ -187,24 +204,37 @@ class Kills(Train):
     def test_sigterm_saves_and_asks_to_be_started_again(self):
         for sent, code in ((signal.SIGTERM, 75), (signal.SIGUSR1, 75), (signal.SIGINT, 130)):
             name = f"signal-{sent}"
-            process = self.start(name)
+            process = self.start(name, LONG)
             self.wait_for_step(name, 13, process)
             process.send_signal(sent)
             _, error = process.communicate()
             self.assertEqual(process.returncode, code, error)
             self.assertIn(b"which is saved in", error)
-            process = self.start(name)
+            process = self.start(name, LONG)
             process.communicate()
-            self.assertEqual(figures_of(self.run_directory(name)), self.whole)
+            self.assertEqual(figures_of(self.run_directory(name)), self.long)
+
+    def test_an_evaluation_ends_on_a_signal(self):
+        for sent in (signal.SIGTERM, signal.SIGINT):
+            process = self.start("evaluates", "train.eval_only=true", "train.init_from=scratch", "train.eval_batches=100000000")
+            owner = self.run_directory("evaluates") / "owner-000001"
+            while computed(process) < 3:  # seconds: it begins after a third of one
+                self.assertIsNone(process.poll())
+                time.sleep(0.01)
+            self.assertTrue(owner.exists())
+            process.send_signal(sent)
+            _, error = process.communicate(timeout=PATIENCE)
+            self.assertEqual(process.returncode, 75, error)
+            self.assertFalse(owner.exists())
 
     def test_a_hangup_stops_a_run_unless_it_was_started_with_nohup(self):
         for name, before, code in (("hangup", [], 75), ("nohup", ["nohup"], 0)):
-            process = self.start(name, before=before)
+            process = self.start(name, LONG, before=before)
             self.wait_for_step(name, 13, process)
             process.send_signal(signal.SIGHUP)
             _, error = process.communicate()
             self.assertEqual(process.returncode, code, error)
-        self.assertEqual(figures_of(self.run_directory("nohup")), self.whole)
+        self.assertEqual(figures_of(self.run_directory("nohup")), self.long)
 
     def test_a_validation_split_without_targets_has_no_loss(self):
         """Prompts are not learned, and completions are beyond the samples that are evaluated."""
