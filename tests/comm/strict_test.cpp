@@ -31,7 +31,7 @@ struct Pair {
 
 void on_two_ranks(Backend backend, const std::function<void(Pair&)>& body) {
   tests::run_ranks(2, [&](const cluster::Membership& me, const cluster::Environment& environment) {
-    auto world = World::join(me, environment, {.backend = backend, .deadline = 3s});
+    auto world = World::join(me, environment, {.backend = backend, .deadline = 6s});
     Group group = world->group("pp", {0, 1});
     Pair pair{std::move(world), std::move(group), backend == Backend::kStrict, me.rank,
               1 - me.rank};
