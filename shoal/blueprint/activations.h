@@ -6,6 +6,7 @@
 // estimate: a test compares the peaks it leads to with measured ones.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "shoal/blueprint/tensor_split.h"
@@ -51,6 +52,13 @@ UnitActivations activations_of(config::UnitKind kind,
 // take is computed by products, which write whole matrices of weights.
 constexpr bool attention_is_fused_on_gpu(int64_t element_bytes, int64_t features_per_head) {
   return element_bytes == 2 && features_per_head % 8 == 0 && features_per_head <= 256;
+}
+
+// Returns how many rows of logits the head's loss widens at a time on a GPU: so many that a launch costs
+// little beside its work, and not gigabytes of a large vocabulary.
+constexpr int64_t rows_widened_on_gpu(int64_t rows, int64_t classes) {
+  constexpr int64_t kLogits = int64_t{1} << 26;
+  return std::max<int64_t>(std::min(kLogits / std::max<int64_t>(classes, 1), rows), 1);
 }
 
 // Returns the activation memory of a block's forward pass that keeps nothing for a backward pass.

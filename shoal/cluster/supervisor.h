@@ -8,10 +8,11 @@
 // When a rank fails the others get SIGTERM and, after a grace period, SIGKILL. A rank that ends
 // because a peer is gone (exit code 75) is not the first cause while any other rank has a reason of
 // its own. SIGINT, SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 are forwarded to every rank; a second
-// SIGINT kills, unless it comes from a process within two seconds, and may be the same one on another
-// way. Ranks that wait to be called in end on a signal, and the others have their time to save. A rank that the job goes on without is not a failure: its program may be started
-// again while the others run. A launcher on another host (rank_process.h) takes the end of its input for
-// a SIGTERM from a launcher that is gone.
+// SIGINT kills, unless a process sends it within two seconds: it may be the same one on another way.
+// Ranks that wait to be called in end on a signal, and the others have their time to save. A rank that
+// the job goes on without is not a failure: its program may be started again while the others run. A
+// launcher on another host (rank_process.h) takes the end of its input for a SIGTERM from a launcher
+// that is gone.
 #pragma once
 
 #include <functional>

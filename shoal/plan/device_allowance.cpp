@@ -42,7 +42,8 @@ DeviceAllowance of_tensors(DeviceKind kind, int64_t bytes) {
           .allocator = static_cast<int64_t>((of_one - 1) * static_cast<double>(bytes))};
 }
 
-// Weights of all heads, their exponentials and what softmax makes of them, and the mask.
+// Weights of all heads, their exponentials and what softmax makes of them, and the mask. They are wide
+// (model/functions/attention_products.h).
 int64_t bytes_by_products(const RankPlan& plan, int64_t sequences) {
   const config::ModelConfig& model = plan.config.model;
   if (model.dropout > 0)  // counted where they are kept
@@ -50,16 +51,18 @@ int64_t bytes_by_products(const RankPlan& plan, int64_t sequences) {
   if (blueprint::attention_is_fused_on_gpu(plan.bytes.compute, model.features_per_head())) return 0;
   const int64_t heads =
       blueprint::local_heads(model.heads, model.num_kv_heads(), plan.tensor_place).heads;
-  return (3 * sequences * heads * plan.bytes.compute + 1) * model.context * model.context;
+  return (3 * sequences * heads * plan.bytes.wide + 1) * model.context * model.context;
 }
 
-// The head's loss copies all logits of a micro-batch to a wide type (rows_in_cache() in
-// model/functions/head_loss.h); what it makes of them it writes over them.
+// The head's loss copies logits of a micro-batch to a wide type, some rows at a time
+// (model/functions/head_loss.h); what it makes of them it writes over them.
 int64_t bytes_of_wide_logits(const RankPlan& plan, int64_t sequences) {
   if (plan.bytes.compute >= plan.bytes.wide) return 0;
   const int64_t classes =
       blueprint::share_of(*plan.config.model.vocab_size, plan.tensor_place).count;
-  return sequences * plan.config.model.context * classes * plan.bytes.wide;
+  const int64_t rows =
+      blueprint::rows_widened_on_gpu(sequences * plan.config.model.context, classes);
+  return rows * classes * plan.bytes.wide;
 }
 
 // Units run one after the other.

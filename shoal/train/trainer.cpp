@@ -290,7 +290,7 @@ void Trainer::evaluate_last_step(metrics::Sinks& sinks) {
   const std::optional<double> val_loss = last_record_.val_loss;
   const bool best = checkpoints_.is_best(val_loss);
   write_records(best, sinks);
-  // Of a run that is at its end, no later step waits for it.
+  // No later step would wait for a save of the last one.
   if (best) save(val_loss, /*wait=*/progress_.step == config_.train.steps);
 }
 

@@ -27,7 +27,8 @@ TEST(DeviceAllowance, AttentionThatIsNotFusedWritesItsWeights) {
   EXPECT_EQ(kernels_of({"parallel.tp=2"}), (3 * 6 * 4 * 4 + 1) * int64_t{1'000'000});
   EXPECT_EQ(kernels_of({"model.dropout=0.1"}), 0);
   // Heads that are too wide, or of no multiple of eight features, also in half precision.
-  EXPECT_GT(kernels_of({"train.precision=bf16", "model.head_width=20", "parallel.pp=2"}), 0);
+  EXPECT_EQ(kernels_of({"train.precision=bf16", "model.head_width=20", "parallel.tp=2"}),
+            (3 * 6 * 4 * 4 + 1) * int64_t{1'000'000});
   EXPECT_EQ(kernels_of({"train.precision=bf16", "model.head_width=24", "parallel.pp=2"}), 0);
 }
 
@@ -35,6 +36,9 @@ TEST(DeviceAllowance, LogitsOfAMicroBatchAreWidened) {
   EXPECT_EQ(kernels_of({"train.precision=bf16", "parallel.pp=2"}, 0), 0);
   EXPECT_EQ(kernels_of({"train.precision=bf16", "parallel.pp=2", "train.micro_batch=2"}, 1),
             4 * int64_t{2 * 1000 * 30'000});
+  // At most 2^26 at a time.
+  EXPECT_EQ(kernels_of({"train.precision=bf16", "parallel.pp=2", "train.micro_batch=3"}, 1),
+            4 * int64_t{2236 * 30'000});
 }
 
 }  // namespace

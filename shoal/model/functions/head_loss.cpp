@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
+#include "shoal/blueprint/activations.h"
 #include "shoal/core/error.h"
 #include "shoal/model/functions/entropy_loop.h"
 #include "shoal/model/functions/parallel_loop.h"
@@ -98,7 +99,7 @@ at::Tensor scale_of_gradient(const Targets& targets, const at::TensorOptions& wi
 }  // namespace
 
 int64_t rows_in_cache(const at::Tensor& logits) {
-  if (logits.is_cuda()) return logits.size(0);  // launches cost more there than memory
+  if (logits.is_cuda()) return blueprint::rows_widened_on_gpu(logits.size(0), logits.size(1));
   constexpr int64_t kLogitsOfThread = 1 << 18;
   return std::clamp<int64_t>(kLogitsOfThread * at::get_num_threads() / logits.size(1), 1,
                              logits.size(0));

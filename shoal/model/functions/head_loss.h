@@ -57,8 +57,8 @@ LossOfRows loss_of_rows(const at::Tensor& rows,
                         bool gradient,
                         const CrossEntropy& cross_entropy);
 
-// Returns how many rows of logits to process at a time, so that the caches of all threads hold them
-// from one operator to the next.
+// Returns how many rows of logits to process at a time: on a CPU so that the caches of all threads hold
+// them from one operator to the next, on a GPU so that what is wide of them stays small.
 int64_t rows_in_cache(const at::Tensor& logits);
 
 }  // namespace shoal::model
