@@ -24,7 +24,7 @@ SOURCE = pathlib.Path(os.environ["SHOAL_SOURCE_DIR"]).resolve()
 HOSTS = str(SOURCE / "tests/testbed/hosts")
 FIRST = ["ip", "netns", "exec", "shoal-1"]  # the host that the user sits at
 COMMON = ["train.eval_every=0", "train.batch=8", "train.micro_batch=2", "train.save_every=2", "train.threads=1", "model.layers=2",
-          "model.width=24", "model.heads=3", "model.context=17", "model.dropout=0.1", "parallel.tp=2", "comm.deadline=3s"]
+          "model.width=24", "model.heads=3", "model.context=17", "model.dropout=0.1", "parallel.tp=2", "comm.deadline=20s"]
 
 
 def skip(why):
@@ -143,7 +143,7 @@ def leaves_nothing_behind(hosts):
 
 
 def restarts(scratch, faults, chance):
-    words = [f"train.steps={40 * faults + 20}", f"data.sources=[{scratch / 'tokens'}]", *COMMON]
+    words = [f"train.steps={120 * faults + 60}", f"data.sources=[{scratch / 'tokens'}]", *COMMON]
     whole = Run(scratch, "whole", *words, ranks=4)
     struck = Run(scratch, "struck", *words, ranks=2, before=FIRST, launch=("--hostfile", str(scratch / "hosts.txt"), "--max-restarts", "50"))
     whole.finish()
@@ -185,7 +185,8 @@ def connect_second_host():
 
 def loses_a_host(scratch, name, lose, *launch):
     """The second host cannot be reached any more."""
-    words = ["train.steps=40", f"data.sources=[{scratch / 'tokens'}]", *COMMON, "parallel.pp=2", "train.background_save=false", "train.keep=1000",
+    steps = 120
+    words = [f"train.steps={steps}", f"data.sources=[{scratch / 'tokens'}]", *COMMON, "parallel.pp=2", "train.background_save=false", "train.keep=1000",
              f"plan.cluster={SOURCE / 'clusters/xeon_amx.yaml'}", "plan.other_ranks=search"]
     struck = Run(scratch, name, *words, ranks=2, before=FIRST,
                  launch=("--hostfile", str(scratch / "hosts.txt"), "--min-hosts", "1", *launch))
@@ -210,7 +211,7 @@ def loses_a_host(scratch, name, lose, *launch):
     kill(process)
     forget_after(told, kept)
     Run(scratch, f"{name}_told", *words, ranks=2).finish()
-    assert told.figures() == struck.figures() and len(told.figures()) == 40, said
+    assert told.figures() == struck.figures() and len(told.figures()) == steps, said
     same, shown = equal_checkpoints(told.directory, struck.directory)
     assert same, shown
     print(f"ok: a host is lost for good ({name}): the run goes on after step {kept} on the other, with {layout[1]}, and the bits of one that"
