@@ -63,6 +63,11 @@ expect_text "$scratch/out" '^Next comes '
 expect_exit 0 "$shoal" plan "$scratch/best.yaml" --ranks 16 --cluster clusters/h100.yaml
 expect_exit 0 "$shoal" plan search configs/llama3_8b.yaml --set train.batch=64 --gpus 16 --cluster clusters/h100.yaml --json
 /usr/bin/python3 -c 'import json, sys; best = json.load(open(sys.argv[1]))["best"]; assert best["1"]["step.seconds"] > 0 and best["1"]["sharding"], best' "$scratch/out" || fail 'no best layout'
+# A model that contradicts itself is refused, and what would change the choice is in the JSON, too.
+expect_exit 2 "$shoal" plan search configs/llama3_8b.yaml --set model.heads=4 --gpus 16 --cluster clusters/h100.yaml
+expect_text "$scratch/err" 'this config cannot be run on any layout'
+expect_exit 0 "$shoal" plan search configs/gpt2_124m.yaml --set model.vocab_size=50257 --set train.batch=64 --gpus 4 --cluster clusters/h100.yaml --what-if --json
+/usr/bin/python3 -c 'import json, sys; found = json.load(open(sys.argv[1])); assert "what_if" in found and found["search"]["too_large_at_least"] >= 0, found' "$scratch/out" || fail 'no what-if in the JSON'
 expect_exit 2 "$shoal" plan search configs/llama3_405b.yaml --gpus 8 --cluster clusters/h100.yaml
 expect_text "$scratch/err" 'none of [0-9]+ layouts fits 8 devices of 84.97 GB'
 
