@@ -19,7 +19,7 @@ std::string first_word(const std::string& name) { return name.substr(0, name.fin
 std::string size_in(const std::string& name) {
   for (size_t begin = 0; begin < name.size();) {
     const size_t end = std::min(name.find('-', begin), name.size());
-    const std::string word = name.substr(begin, end - begin);
+    std::string word = name.substr(begin, end - begin);
     const std::string digits = word.ends_with("GB") ? word.substr(0, word.size() - 2) : "";
     if (!digits.empty() && digits.find_first_not_of("0123456789") == std::string::npos) return word;
     begin = end + 1;
