@@ -198,7 +198,11 @@ ComputeSeconds Costs::of_unit(const Operation& operation) const {
                              model.heads / plan_.tensor_place.ranks;
       // With dropout the weights are among what the unit leaves.
       const int times = model.dropout > 0 ? 2 : (backward ? 6 : 4);
-      attention_bytes = weights * static_cast<double>(plan_.bytes.compute) * times;
+      // Where a device has kernels for attention, but not of this kind, its products have wide scores
+      // (model/functions/attention_products.h).
+      const bool wide = cluster_.device.flash_attention && model.dropout == 0;
+      attention_bytes =
+          weights * static_cast<double>(wide ? plan_.bytes.wide : plan_.bytes.compute) * times;
     }
   }
   seconds.memory = of_functions(operation, attention_bytes);
