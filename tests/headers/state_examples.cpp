@@ -8,8 +8,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "shoal/config/run_config.h"
 #include "shoal/core/box.h"
+#include "shoal/core/error.h"
 #include "shoal/hugging_face/export.h"
+#include "shoal/hugging_face/initial_model.h"
 #include "shoal/hugging_face/weight_source.h"
 #include "shoal/state/checkpoint.h"
 #include "shoal/state/checkpoint_diff.h"
@@ -152,6 +155,15 @@ void hugging_face_export(const Checkpoint& checkpoint,
                          Progress& progress) {
   export_model(CheckpointWeights(checkpoint, specs), config, specs, "small-hf",
                {.dtype = DType::kBf16}, progress);
+}
+
+// shoal/hugging_face/initial_model.h
+TEST(HeaderExamples, InitialModel) {
+  config::RunConfig config;
+  if (const auto model = initial_model(config.train)) config.model = *model;
+  EXPECT_EQ(config.model.layers, config::ModelConfig().layers);  // from scratch
+  config.train.init_from = "nowhere";
+  EXPECT_THROW((void)initial_model(config.train), DataError);
 }
 
 // shoal/hugging_face/weight_source.h
