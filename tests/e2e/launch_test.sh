@@ -34,6 +34,7 @@ done
 # No space is not somebody's mistake: it may pass.
 if [ "$(id -u)" = 0 ] && unshare --mount true 2>/dev/null; then
   mkdir "$scratch/full"
+  # shellcheck disable=SC2016  # the words behind it
   on_a_full_disk='mount -t tmpfs -o nr_inodes=1 none "$0" && exec "$1" launch --ranks 2 --output "$0/logs" -- doctor --brief'
   expect_exit 74 unshare --mount sh -c "$on_a_full_disk" "$scratch/full" "$shoal"
   expect_text "$scratch/err" "^error: cannot create $scratch/full/logs: No space left on device"

@@ -34,12 +34,12 @@ class Layout(typing.NamedTuple):
 
 
 LAYOUTS = [
-    Layout(4, 2, ["parallel.sharding=hybrid_shard", "parallel.dp_replicate=2"], ["parallel.sharding=full_shard"], 1, 80),
+    Layout(4, 2, ["parallel.sharding=hybrid_shard", "parallel.dp_replicate=2"], ["parallel.sharding=full_shard"], 1, 160),
     Layout(3, 2, ["parallel.sharding=no_shard", "parallel.dp_replicate=3", "train.precision=bf16"],
-           ["parallel.sharding=no_shard", "parallel.dp_replicate=2", "train.precision=bf16"], None, 80),
-    Layout(4, 2, ["parallel.sharding=no_shard", "parallel.tp=2"], ["parallel.sharding=no_shard", "parallel.tp=2"], 1, 30),
+           ["parallel.sharding=no_shard", "parallel.dp_replicate=2", "train.precision=bf16"], None, 160),
+    Layout(4, 2, ["parallel.sharding=no_shard", "parallel.tp=2"], ["parallel.sharding=no_shard", "parallel.tp=2"], 1, 90),
     Layout(4, 2, ["parallel.sharding=no_shard", "parallel.pp=2", "parallel.dp_replicate=2", "optimizer.kind=muon"],
-           ["parallel.sharding=no_shard", "parallel.pp=2", "optimizer.kind=muon"], 2, 80),
+           ["parallel.sharding=no_shard", "parallel.pp=2", "optimizer.kind=muon"], 2, 160),
 ]
 SILENCE = 5  # seconds, of the deadline below
 BEAT = SILENCE / 4  # a silence counts from a beat that was seen, and the others hear of it at one of theirs
@@ -128,7 +128,7 @@ def told(scratch, name, words, changes, steps, layouts):
 def takes_over(scratch, words, losses, chance):
     """A spare rank takes the place of each that is killed: no replica is missed, and the run is that of a job without losses. What is wrong."""
     sets = ["parallel.sharding=hybrid_shard", "parallel.dp_replicate=2"]
-    steps = 40 * losses + 40
+    steps = 120 * losses + 120
     words = [*words, f"train.steps={steps}", *sets, "train.save_every=0"]
     whole = Run(scratch, "whole", *words, ranks=4)
     whole.finish()

@@ -57,7 +57,7 @@ class Files(SmallRuns):
     def test_a_full_disk(self):
         """Training goes on, and rows that could not be written are written when there is space again. Whoever is stopped or loses a
         rank meanwhile goes on from the checkpoint before."""
-        words = ["train.steps=700", "train.save_every=100"]
+        words = ["train.steps=2000", "train.save_every=100"]
         whole = self.run_of("space", *words)
         whole.finish()
 
@@ -80,7 +80,7 @@ class Files(SmallRuns):
 
     @unittest.skipUnless(os.getuid() == 0, "mounting needs root")
     def test_a_rank_is_lost_while_the_disk_is_full(self):
-        words = ["train.steps=400", "train.save_every=100"]
+        words = ["train.steps=1200", "train.save_every=100"]
         whole = self.run_of("two_ranks", *words, ranks=2)
         whole.finish()
         run, process, said, filler = self.on_a_full_disk("two_ranks_no_space", *words, ranks=2, launch=["--max-restarts", "20"])
