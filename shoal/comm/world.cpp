@@ -250,6 +250,7 @@ std::unique_ptr<World> World::join(const cluster::Membership& me,
   // Each thread has a current device; those of autograd follow their tensors.
   c10::impl::VirtualGuardImpl(parts->device.type()).setDevice(parts->device);
   parts->chosen = choose_backend(options.backend, me, parts->device.type());
+  if (parts->chosen == Backend::kNccl) require_nccl();  // before others wait for this rank
   if (!parts->meet(parts->chosen, environment)) return nullptr;
   parts->connect_all();
   return std::unique_ptr<World>(new World(std::move(parts)));

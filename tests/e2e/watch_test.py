@@ -16,7 +16,7 @@ import threading
 import time
 
 from threads import hang, hang_in
-from training_runs import PATIENCE, Run, end_of, kill, ranks_of, shoal
+from training_runs import PATIENCE, Run, end_of, ranks_of, shoal
 
 SOURCE = pathlib.Path(os.environ["SHOAL_SOURCE_DIR"]).resolve()
 # A stuck rank speaks a tenth of this before the calls of its peers run out: more than a busy host takes away.

@@ -99,13 +99,17 @@ std::string gpu_name(c10::Device device) {
   return at::cuda::getDeviceProperties(device.index())->name;
 }
 
-std::unique_ptr<Transport> make_nccl_transport(const NcclOptions& options) {
+void require_nccl() {
   const NcclStatus status = nccl_status();
   if (!status.usable) {
     throw UsageError(format(
         "comm.backend is nccl, but this host cannot use it: NCCL {}; choose gloo, mpi or auto",
         status.text));
   }
+}
+
+std::unique_ptr<Transport> make_nccl_transport(const NcclOptions& options) {
+  require_nccl();
   return std::make_unique<NcclTransport>(options);
 }
 

@@ -37,6 +37,8 @@ NcclStatus nccl_status();
 std::string gpu_name(c10::Device device);
 
 // Throws UsageError when nccl_status() is not usable.
+void require_nccl();
+
 std::unique_ptr<Transport> make_nccl_transport(const NcclOptions& options);
 
 }  // namespace shoal::comm
