@@ -5,7 +5,9 @@
 #
 # First it is shown that the layout trains like one rank. The losses go on where they were, whatever the ranks.
 set -euo pipefail
-shoal=${SHOAL:-$(dirname "$0")/../../build/release/shoal}
+built=$(dirname "$0")/../../build/release/shoal
+[ -x "$built" ] || built=$(command -v shoal || true)
+shoal=${SHOAL:-$built}
 config=$(realpath "$(dirname "$0")/../../configs/shakespeare.yaml")
 text=$(realpath "$1")
 shoal=$(realpath "$shoal")

@@ -6,7 +6,9 @@
 # The schedule is simulated first, then it is shown that it trains like one rank.
 set -euo pipefail
 here=$(realpath "$(dirname "$0")")
-shoal=$(realpath "${SHOAL:-$here/../../build/release/shoal}")
+built=$here/../../build/release/shoal
+[ -x "$built" ] || built=$(command -v shoal || true)
+shoal=$(realpath "${SHOAL:-$built}")
 config=$here/../../configs/shakespeare.yaml
 text=$(realpath "$1")
 mkdir -p "$2" && cd "$2"

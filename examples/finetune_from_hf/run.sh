@@ -1,11 +1,13 @@
 #!/bin/bash
-# Goes on training a model of Hugging Face's on a text, and gives it back in the same form:
+# Continues training a Hugging Face model on a text, and exports it in the same form:
 #
 #   examples/finetune_from_hf/run.sh MODEL TOKENIZER TEXT DIRECTORY [--set key=value ...]
 #
 # MODEL is a directory with config.json and model.safetensors; its shape, not the config's, is what is trained.
 set -euo pipefail
-shoal=$(realpath "${SHOAL:-$(dirname "$0")/../../build/release/shoal}")
+built=$(dirname "$0")/../../build/release/shoal
+[ -x "$built" ] || built=$(command -v shoal || true)
+shoal=$(realpath "${SHOAL:-$built}")
 model=$(realpath "$1")
 tokenizer=$(realpath "$2")
 text=$(realpath "$3")

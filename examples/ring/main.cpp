@@ -23,7 +23,7 @@ int main() try {
     std::vector<int> everyone(world->size());
     std::iota(everyone.begin(), everyone.end(), 0);
     Group group = world->group("everyone", everyone);
-    world->close_doors();  // no more groups: strangers need not knock
+    world->close_doors();  // no more groups: from here on nobody else can connect
 
     at::Tensor mine = at::full({1}, me.rank, at::kLong);
     at::Tensor received = mine.clone();

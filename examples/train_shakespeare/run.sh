@@ -5,7 +5,9 @@
 #
 # Any text will do. Letters are bytes here, so nothing has to be learned before.
 set -euo pipefail
-shoal=${SHOAL:-$(dirname "$0")/../../build/release/shoal}
+built=$(dirname "$0")/../../build/release/shoal
+[ -x "$built" ] || built=$(command -v shoal || true)
+shoal=${SHOAL:-$built}
 config=$(realpath "$(dirname "$0")/../../configs/shakespeare.yaml")
 text=$(realpath "$1")
 shoal=$(realpath "$shoal")
