@@ -28,10 +28,10 @@ Words joined(Words words, const Words& more) {
 
 // srun reads these as if they were its options: they describe tasks that are ranks, and would leave
 // the launcher with the share of one.
-constexpr const char* kPerTask[] = {"SLURM_CPUS_PER_TASK",    "SLURM_GPUS_PER_TASK",
-                                    "SLURM_TRES_PER_TASK",    "SLURM_NTASKS_PER_GPU",
-                                    "SLURM_GPU_BIND",         "SLURM_NTASKS_PER_CORE",
-                                    "SLURM_NTASKS_PER_SOCKET"};
+constexpr const char* kPerTask[] = {"SLURM_CPUS_PER_TASK",   "SRUN_CPUS_PER_TASK",
+                                    "SLURM_GPUS_PER_TASK",   "SLURM_TRES_PER_TASK",
+                                    "SLURM_NTASKS_PER_GPU",  "SLURM_GPU_BIND",
+                                    "SLURM_NTASKS_PER_CORE", "SLURM_NTASKS_PER_SOCKET"};
 
 }  // namespace
 
