@@ -42,9 +42,8 @@ TEST(LaunchLine, OfSrun) {
 
 // srun would take them for its own options, and give the launcher the share of one rank.
 TEST(LaunchLine, OfSrunWithoutTheShareOfATask) {
-  const Environment environment({{"SLURM_CPUS_PER_TASK", "8"},
-                                 {"SRUN_CPUS_PER_TASK", "8"},
-                                 {"SLURM_GPUS_PER_TASK", "1"}});
+  const Environment environment(
+      {{"SLURM_CPUS_PER_TASK", "8"}, {"SRUN_CPUS_PER_TASK", "8"}, {"SLURM_GPUS_PER_TASK", "1"}});
   EXPECT_THAT(shell_text(srun_line(environment, 3, kLauncher)),
               HasSubstr("env -u SLURM_CPUS_PER_TASK -u SRUN_CPUS_PER_TASK -u SLURM_GPUS_PER_TASK "
                         "srun --nodes=3 "));

@@ -1,4 +1,5 @@
 #include "shoal/comm/nccl/nccl.h"
+#include "shoal/comm/transport.h"
 #include "shoal/core/error.h"
 
 namespace shoal::comm {
