@@ -80,20 +80,22 @@ StoreClient StoreClient::under(const std::string& prefix) const {
   return StoreClient(connection_, prefix_ + prefix);
 }
 
-// Nothing when there is none, and errno tells why.
-std::optional<std::string> StoreClient::answer_to(const StoreRequest& request,
-                                                  Clock::time_point deadline) {
+// Nothing when there is none, and errno tells why. A store that still owes an answer is given the time of
+// this request from then on: who asks it one after the other does not wait for each.
+std::optional<std::string> StoreClient::answer_to(const StoreRequest& request, Duration patience) {
   StoreLine& line = connection_->line;
+  std::optional<Clock::time_point>& owed_since = connection_->owed_since;
   errno = 0;
   if (!line.fd.valid()) return std::nullopt;
-  for (; connection_->late > 0; --connection_->late)
-    if (!receive_message(line, deadline)) return std::nullopt;
-  if (!send_message(line, request.encode(), deadline)) {
+  if (owed_since && !receive_message(line, *owed_since + patience)) return std::nullopt;
+  owed_since.reset();
+  const Clock::time_point begun = Clock::now();
+  if (!send_message(line, request.encode(), begun + patience)) {
     errno = 0;  // half of it may be on its way
     return std::nullopt;
   }
-  std::optional<std::string> message = receive_message(line, deadline);
-  if (!message) ++connection_->late;
+  std::optional<std::string> message = receive_message(line, begun + patience);
+  if (!message) owed_since = begun;
   return message;
 }
 
@@ -101,8 +103,7 @@ StoreAnswer StoreClient::ask(StoreRequest request, Duration slack) {
   for (std::string& key : request.keys) key.insert(0, prefix_);
   const std::lock_guard lock(connection_->mutex);
   StoreLine& line = connection_->line;
-  const std::optional<std::string> message =
-      answer_to(request, Clock::now() + request.patience + slack);
+  const std::optional<std::string> message = answer_to(request, request.patience + slack);
   if (!message && errno == ETIMEDOUT)
     throw PeerLost(format("the store of rank 0 at {} did not answer within {}",
                           connection_->server.text(), format_duration(request.patience + slack)));

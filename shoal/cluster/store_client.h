@@ -92,7 +92,8 @@ class StoreClient {
     StoreTarget target;
     Endpoint server;
     StoreLine line;
-    int late = 0;  // answers that were not waited for to the end
+    // Since when an answer is missing that was not waited for to the end.
+    std::optional<Clock::time_point> owed_since = std::nullopt;
     std::mutex mutex;
   };
 
@@ -100,7 +101,7 @@ class StoreClient {
       : connection_(std::move(connection)), prefix_(std::move(prefix)) {}
 
   StoreAnswer ask(StoreRequest request, Duration slack = kAnswerSlack);
-  std::optional<std::string> answer_to(const StoreRequest& request, Clock::time_point deadline);
+  std::optional<std::string> answer_to(const StoreRequest& request, Duration patience);
 
   std::shared_ptr<Connection> connection_;
   std::string prefix_;  // of all keys

@@ -77,18 +77,18 @@ def say_until_hung_up(address, words):
 
 class Jobs(SmallRuns):
     def test_two_jobs_in_one_run_directory(self):
-        # Steps of some milliseconds each: the first job outlives the second, which is over in a few seconds.
-        run = self.run_of("owned", "train.steps=3000", "train.save_every=1000")
+        run = self.run_of("owned", "train.steps=1000000")
         first = self.started(run, 5)
         began = time.monotonic()
         said = run.finish(code=2)
         # It looks for two seconds whether the owner's process is dying. The 30 s of patience are for hosts it cannot look into.
         self.assertLess(time.monotonic() - began, 20)
-        self.assertIsNone(first.poll(), "the first job was over too soon to be met")
         self.assertRegex(said, rf"owned belongs to job \S+ on {re.escape(socket.gethostname())} \(process {first.pid}\) "
                                r"since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC: .*run\.take_over=true")
-        end_of(first)
-        self.assertEqual(list(run.figures()), list(range(1, 3001)))
+        self.assertTrue(run.reaches(400, first))
+        first.terminate()
+        end_of(first, code=75)
+        self.assertEqual(list(run.figures()), list(range(1, run.last_step() + 1)))
 
         # Who was killed could not give it back.
         run_again = self.run_of("left", "train.steps=400", "train.save_every=5", "train.background_save=false")
@@ -162,7 +162,7 @@ class Ranks(SmallRuns):
     def test_a_rank_that_comes_back_with_another_config_is_left_out(self):
         file = self.scratch / "edited.yaml"
         file.write_text("optimizer: {beta2: 0.95}\n")
-        run = self.run_of("edited", "train.steps=1500", "parallel.sharding=no_shard", "parallel.dp_replicate=3", "comm.lost_rank=go_on", ranks=3,
+        run = self.run_of("edited", "train.steps=1000000", "parallel.sharding=no_shard", "parallel.dp_replicate=3", "comm.lost_rank=go_on", ranks=3,
                           launch=["--max-restarts", "5"])
         run.command.insert(run.command.index("train") + 1, str(file))
         process = self.started(run, 20)
@@ -170,8 +170,9 @@ class Ranks(SmallRuns):
         file.write_text("optimizer: {beta2: 0.99}\n")
         os.kill(ranks_of(process)[2], signal.SIGKILL)
         said.wait_for(r"rank 2 is started with optimizer\.beta2: 0\.99, not 0\.95 as the job")
-        self.assertEqual(process.wait(PATIENCE), 0, said.so_far())
-        self.assertEqual(run.last_step(), 1500)
+        self.assertTrue(run.reaches(run.last_step() + 20, process))
+        process.terminate()
+        self.assertEqual(process.wait(PATIENCE), 75, said.so_far())
 
     def test_a_rank_whose_peers_have_not_come_ends_at_once(self):
         """It has nothing to save, and the scheduler may not wait for it."""

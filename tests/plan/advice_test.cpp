@@ -34,7 +34,7 @@ std::vector<std::string> said_of(const Choice& choice, double memory_gb) {
 TEST(Advice, SaysOfRecomputationWhetherItIsNeeded) {
   const Choice full{.micro_batch = 8, .recompute = config::Recompute::kFull};
   EXPECT_THAT(said_of(full, 80), Contains(HasSubstr("would fit as well")));
-  EXPECT_THAT(said_of(full, 8), Contains(HasSubstr("would not fit")));
+  EXPECT_THAT(said_of(full, 5), Contains(HasSubstr("would not fit")));
 }
 
 TEST(Advice, SaysOfShardsWhetherCopiesWouldFit) {
