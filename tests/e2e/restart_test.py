@@ -65,7 +65,7 @@ def main():
         for number, (share, (ranks, sets)) in enumerate(zip(shares, LAYOUTS)):
             if share == 0:
                 continue
-            steps = 120 * share + 60  # more than the faults need, also when this script gets no time: the run must not end before them
+            steps = 60 * share + 40  # more than the faults need, also when this script gets no time: the run must not end before them
             words = [f"train.steps={steps}", f"data.sources=[{scratch / 'tokens'}]", *common, *sets]
             whole = Run(scratch, f"whole{number}", *words, ranks=ranks)
             struck = Run(scratch, f"struck{number}", *words, ranks=ranks, launch=("--max-restarts", "1000"))

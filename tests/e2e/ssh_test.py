@@ -143,7 +143,7 @@ def leaves_nothing_behind(hosts):
 
 
 def restarts(scratch, faults, chance):
-    words = [f"train.steps={120 * faults + 60}", f"data.sources=[{scratch / 'tokens'}]", *COMMON]
+    words = [f"train.steps={60 * faults + 40}", f"data.sources=[{scratch / 'tokens'}]", *COMMON]
     whole = Run(scratch, "whole", *words, ranks=4)
     struck = Run(scratch, "struck", *words, ranks=2, before=FIRST, launch=("--hostfile", str(scratch / "hosts.txt"), "--max-restarts", "50"))
     whole.finish()
