@@ -7,6 +7,7 @@
 #include "shoal/plan/counts.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/program.h"
+#include "shoal/plan/sharding.h"
 #include "shoal/plan/stages.h"
 
 namespace shoal::plan {
@@ -51,21 +52,6 @@ std::vector<RankShare> shares_of(int layers, const Choice& choice) {
 int64_t chunks_under_way(const Choice& choice, int rank) {
   const int64_t behind = choice.pp - rank - 1;
   return choice.chunks == 1 ? behind + 1 : 2 * behind + int64_t{choice.chunks - 1} * choice.pp + 1;
-}
-
-// What a rank holds whole although its optimizer works on a shard of it (sharding_policy()).
-struct Whole {
-  bool weights = true;
-  bool gradients = true;  // so that they are reduced once, after the last micro-batch
-};
-
-Whole whole_of(const config::ParallelConfig& parallel, const Choice& choice) {
-  const bool weights =
-      choice.sharding == Sharding::kNoShard || choice.sharding == Sharding::kOptimizer;
-  const bool gradients = parallel.grad_sync == config::GradSync::kAuto
-                             ? weights
-                             : parallel.grad_sync == config::GradSync::kBatch;
-  return {.weights = weights, .gradients = gradients};
 }
 
 }  // namespace
@@ -150,7 +136,7 @@ double LayoutBounds::data_seconds(const Choice& choice,
   const double scatter = seconds(Exchange::kReduceScatter, gradients, choice.dp_shard, choice.tp);
   const double replicas = seconds(Exchange::kAllReduce, gradients / choice.dp_shard,
                                   choice.dp_replicate, choice.tp * choice.dp_shard);
-  const Whole kept = whole_of(config_.parallel, choice);
+  const Whole kept = whole_of(choice.sharding, config_.parallel.grad_sync);
   return std::max(replicas,
                   (kept.weights ? 1 : passes) * gather + (kept.gradients ? 1 : passes) * scatter);
 }
@@ -160,7 +146,7 @@ int64_t LayoutBounds::bytes_of(const Choice& choice,
                                int64_t micro_batches) const {
   const StateBytes state = state_bytes(config_);
   const bool divides = choice.sharding != Sharding::kNoShard && choice.dp_shard > 1;
-  const Whole kept = whole_of(config_.parallel, choice);
+  const Whole kept = whole_of(choice.sharding, config_.parallel.grad_sync);
   const int shards = divides ? choice.dp_shard : 1;
   const int64_t passes = micro_batches * choice.chunks;
   int64_t most = 0;

@@ -37,23 +37,25 @@ std::vector<AxisSet> group_axes(const config::RunConfig& config) {
   return axes;
 }
 
+Whole whole_of(Sharding sharding, GradSync grad_sync) {
+  const bool weights = sharding == Sharding::kNoShard || sharding == Sharding::kOptimizer;
+  return {.weights = weights,
+          .gradients = grad_sync == GradSync::kAuto ? weights : grad_sync == GradSync::kBatch};
+}
+
 ShardingPolicy sharding_policy(const config::RunConfig& config,
                                const std::vector<UnitKind>& units,
                                int shards) {
   const ParallelConfig& parallel = config.parallel;
-  const bool weights_whole =
-      parallel.sharding == Sharding::kNoShard || parallel.sharding == Sharding::kOptimizer;
-  const bool gradients_whole = parallel.grad_sync == GradSync::kAuto
-                                   ? weights_whole
-                                   : parallel.grad_sync == GradSync::kBatch;
+  const Whole whole = whole_of(parallel.sharding, parallel.grad_sync);
   // The gradient of a tied matrix on both ends of a pipeline is complete when both ends are done.
   const bool tied_over_stages = config.model.tied && parallel.pp > 1 &&
                                 std::any_of(units.begin(), units.end(),
                                             [](UnitKind kind) { return kind != UnitKind::kBlock; });
-  return {.keep_weights = shards == 1 || weights_whole,
+  return {.keep_weights = shards == 1 || whole.weights,
           .reshard_after_forward =
               parallel.sharding != Sharding::kShardGradOp && parallel.reshard_after_forward,
-          .keep_gradients = shards == 1 || tied_over_stages || gradients_whole,
+          .keep_gradients = shards == 1 || tied_over_stages || whole.gradients,
           .reduce_at_end = tied_over_stages};
 }
 

@@ -29,6 +29,14 @@ AxisSet matrix_axes(const config::ParallelConfig& parallel);
 // made.
 std::vector<AxisSet> group_axes(const config::RunConfig& config);
 
+// What a rank holds whole although its optimizer works on a shard of it.
+struct Whole {
+  bool weights = true;
+  bool gradients = true;  // so that they are reduced once, after the last micro-batch
+};
+
+Whole whole_of(config::Sharding sharding, config::GradSync grad_sync);
+
 // Says how long the weights and gradients of a group of units are whole.
 struct ShardingPolicy {
   bool keep_weights = false;          // always whole
