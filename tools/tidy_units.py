@@ -21,13 +21,12 @@ def sources_of(entry):
 
 
 def target_of(entry):
-    """The directory of the target's objects, which every command of the target names."""
-    return re.search(r"CMakeFiles/([^/]+)\.dir/", entry["output"] if "output" in entry else entry["command"]).group(1)
+    """From the directory of the target's objects."""
+    return re.search(r"CMakeFiles/([^/]+)\.dir/", entry["command"]).group(1)
 
 
 def is_checked(entry):
-    return not any(mark in entry["command"] for mark in ("/torch/include",)) and not any(
-        mark in entry["file"] for mark in ("/tests/", "/bench/"))
+    return "/torch/include" not in entry["command"] and not any(mark in entry["file"] for mark in ("/tests/", "/bench/"))
 
 
 def main():
@@ -43,23 +42,20 @@ def main():
             targets.setdefault(target_of(entry), []).append(entry)
 
     options.output.mkdir(parents=True, exist_ok=True)
-    commands = []
+    commands = {}  # by file: a source of several targets is given once
     for target, entries in sorted(targets.items()):
-        sources = sorted({source for entry in entries for source in sources_of(entry) if source.endswith(".cpp")})
-        groups = [[source] for source in sources] if options.single else [sources]
-        for group in groups:
-            if not group:
-                continue
-            unit = options.output / (f"{target}.cpp" if len(groups) == 1 else f"{target}-{pathlib.Path(group[0]).stem}.cpp")
-            if len(group) == 1:
-                unit = pathlib.Path(group[0])
-            else:
-                unit.write_text("".join(f'#include "{source}"\n' for source in group))
-            # As the first command of the target, but for the names of files.
-            command = entries[0]["command"].replace(entries[0]["file"], str(unit.resolve()))
-            commands.append({"directory": entries[0]["directory"], "command": command, "file": str(unit.resolve())})
-            print(unit.resolve())
-    (options.output / "compile_commands.json").write_text(json.dumps(commands, indent=1))
+        units = sorted({source for entry in entries for source in sources_of(entry) if source.endswith(".cpp")})
+        if len(units) > 1 and not options.single:
+            together = (options.output / f"{target}.cpp").resolve()
+            together.write_text("".join(f'#include "{source}"\n' for source in units))
+            units = [str(together)]
+        # As the first command of the target, but for the names of files.
+        first = entries[0]
+        for unit in units:
+            command = first["command"].replace(first["file"], unit)
+            commands.setdefault(unit, {"directory": first["directory"], "command": command, "file": unit})
+    (options.output / "compile_commands.json").write_text(json.dumps(list(commands.values()), indent=1))
+    print(*commands, sep="\n")
 
 
 if __name__ == "__main__":

@@ -8,10 +8,10 @@
 // The port is the launcher's if it names one. Otherwise rank 0 takes the first free one of a short
 // sequence that follows from the job's secret, and the others try the same sequence: the greeting
 // tells them whether they met their own job. meet() returns when every rank has arrived, or throws
-// PeerLost with the missing ranks. Where there are several hosts, ranks that a launcher has started again wait at
-// least until the launchers of the others have noticed and started theirs. A rank that was started again (Membership::restarts) does not join
-// the store that it left: it waits until rank 0 has opened the next; unless the job goes on without
-// it, and may call it in (cluster/rounds.h).
+// PeerLost with the missing ranks. Where there are several hosts, ranks that a launcher has started
+// again wait at least until the launchers of the others have noticed and started theirs. A rank that
+// was started again (Membership::restarts) does not join the store that it left: it waits until rank 0
+// has opened the next; unless the job goes on without it, and may call it in (cluster/rounds.h).
 #pragma once
 
 #include <memory>

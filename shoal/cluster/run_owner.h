@@ -10,9 +10,10 @@
 // another one's, and the highest number counts. The owner touches its file every few seconds.
 //
 // An owner counts as gone when its process on the same host has ended; when the scheduler has
-// restarted its job; when it is of an earlier start of the same job, whose launcher may be gone; or when its file is not touched for a while, by this process's own clock: also
-// after a host was started again, because hosts may share a name. Otherwise the directory is taken
-// over only if `take_over` asks for it.
+// restarted its job; when it is of an earlier start of the same job, whose launcher may be gone; or
+// when its file is not touched for a while, by this process's own clock: also after a host was started
+// again, because hosts may share a name. Otherwise the directory is taken over only if `take_over` asks
+// for it.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,7 @@
 // attention_products.h -- attention by plain matrix products, on any device and in any type: where
-// no fused operator takes them. Scores of all queries and keys are in memory, half precision in
-// fp32, but only during a pass; from the forward to the backward pass their log-sum-exp is kept, as by the fused operators.
+// no fused operator takes them. Scores of all queries and keys are in memory, of half precision in
+// fp32, but only during a pass; from the forward to the backward pass their log-sum-exp is kept, as
+// by the fused operators.
 #pragma once
 
 #include "shoal/model/functions/attention.h"
