@@ -30,30 +30,34 @@ class Layout(typing.NamedTuple):
     sets: list
     sets_left: list
     companion: typing.Optional[int]  # another rank of rank 0's replica, if that has several
-    pace: int  # steps in which a rank is lost and back
 
 
 LAYOUTS = [
-    Layout(4, 2, ["parallel.sharding=hybrid_shard", "parallel.dp_replicate=2"], ["parallel.sharding=full_shard"], 1, 160),
+    Layout(4, 2, ["parallel.sharding=hybrid_shard", "parallel.dp_replicate=2"], ["parallel.sharding=full_shard"], 1),
     Layout(3, 2, ["parallel.sharding=no_shard", "parallel.dp_replicate=3", "train.precision=bf16"],
-           ["parallel.sharding=no_shard", "parallel.dp_replicate=2", "train.precision=bf16"], None, 160),
-    Layout(4, 2, ["parallel.sharding=no_shard", "parallel.tp=2"], ["parallel.sharding=no_shard", "parallel.tp=2"], 1, 90),
+           ["parallel.sharding=no_shard", "parallel.dp_replicate=2", "train.precision=bf16"], None),
+    Layout(4, 2, ["parallel.sharding=no_shard", "parallel.tp=2"], ["parallel.sharding=no_shard", "parallel.tp=2"], 1),
     Layout(4, 2, ["parallel.sharding=no_shard", "parallel.pp=2", "parallel.dp_replicate=2", "optimizer.kind=muon"],
-           ["parallel.sharding=no_shard", "parallel.pp=2", "optimizer.kind=muon"], 2, 160),
+           ["parallel.sharding=no_shard", "parallel.pp=2", "optimizer.kind=muon"], 2),
 ]
 SILENCE = 5  # seconds, of the deadline below
+STOPPED = 75  # exit code of a run that was told to stop, and has saved
 BEAT = SILENCE / 4  # a silence counts from a beat that was seen, and the others hear of it at one of theirs
 # How a rank is lost, in turn. "behind": it is of rank 0's replica and killed after the last reduction of gradients, when the other replica
 # can finish the step and rank 0, which needs the norm of its own replica, cannot.
 KINDS = ["behind", "killed", "killed", "stopped"]
 COMMON = ["train.eval_every=0", "train.batch=7", "train.micro_batch=2", "train.threads=1", "model.layers=3", "model.width=24", "model.heads=3",
-          "model.context=17", "model.dropout=0.1", "comm.deadline=20s", "train.compare_every=5"]
+          "model.context=17", "model.dropout=0.1", "comm.deadline=20s", "train.compare_every=5", "optimizer.warmup=10",
+          "train.steps=1000000"]  # each run is told to stop
+LAST = 5  # steps after the last change
 
 
-class Steps:
-    """Looks at the steps of a run as they are written, with their times."""
+class Seen:
+    """What is seen of a run: what it says, and its steps as they are written, with their times."""
 
     def __init__(self, run, process):
+        self.run = run
+        self.said = Said(process)
         self.seen = [(time.monotonic(), 0)]
         threading.Thread(target=self._look, args=[run.directory / "metrics.csv", process], daemon=True).start()
 
@@ -105,51 +109,60 @@ def lose(kind, process, seats, companion, chance):
     return pid, kind, time.monotonic()
 
 
+def stops(process, seen, step):
+    """The run is told to end after that step or a later one, and saves. The last step it did."""
+    comes_to(lambda: seen.last() >= step, process, seen.said)
+    process.send_signal(signal.SIGTERM)
+    process.wait(timeout=PATIENCE)
+    return seen.run.last_step()
+
+
 def told(scratch, name, words, changes, steps, layouts):
     """The same run, with a checkpoint after every step, of which each change of ranks takes the one it is told to."""
     run = None
     ranks = max(layouts)
+    saves = ["train.save_every=1", "train.keep=100000", "train.background_save=false"]
     for number, (until, next_ranks) in enumerate([*changes, (steps, 0)]):
-        last = until == steps
-        saves = ["train.save_every=0"] if last else ["train.save_every=1", "train.keep=100000", "train.background_save=false"]
         run = Run(scratch, name, *words, *layouts[ranks], *saves, ranks=ranks)
-        if last:
-            run.finish()
-        else:
-            process = run.start()
-            assert run.reaches(until + 1, process), f"{name} ended before step {until + 1}: {process.stderr.read()}"
-            kill(process)
-            forget_after(run, until)
-            assert (run.directory / "checkpoints" / f"step-{until:09d}").exists(), f"{name}: no checkpoint of step {until} (change {number})"
+        process = run.start()
+        assert run.reaches(until + 1, process), f"{name} ended before step {until + 1}: {process.stderr.read()}"
+        kill(process)
+        forget_after(run, until)
+        assert (run.directory / "checkpoints" / f"step-{until:09d}").exists(), f"{name}: no checkpoint of step {until} (change {number})"
         ranks = next_ranks
     return run
+
+
+def is_alike(run, twin, steps):
+    """Whether their figures of all steps and their last checkpoints are the same, to the bit; and what differs."""
+    ours, theirs = run.figures(), twin.figures()
+    other = [step for step in range(1, steps + 1) if step not in ours or ours[step] != theirs.get(step)]
+    _, shown = equal_checkpoints(run.directory, twin.directory)
+    same = len(ours) == steps and not other and "tensors that differ 0;" in shown
+    return same, f"{len(ours)} of {steps} steps, other figures at {other[:9]}\n{shown}"
 
 
 def takes_over(scratch, words, losses, chance):
     """A spare rank takes the place of each that is killed: no replica is missed, and the run is that of a job without losses. What is wrong."""
     sets = ["parallel.sharding=hybrid_shard", "parallel.dp_replicate=2"]
-    steps = 120 * losses + 120
-    words = [*words, f"train.steps={steps}", *sets, "train.save_every=0"]
-    whole = Run(scratch, "whole", *words, ranks=4)
-    whole.finish()
-    run = Run(scratch, "spared", *words, "comm.lost_rank=go_on", "comm.spare_ranks=1", ranks=5, launch=("--max-restarts", "1000"))
+    run = Run(scratch, "spared", *words, *sets, "train.save_every=0", "comm.lost_rank=go_on", "comm.spare_ranks=1", ranks=5,
+              launch=("--max-restarts", "1000"))
     process = run.start()
-    said = Said(process)
+    seen = Seen(run, process)
     try:
         for loss in range(1, losses + 1):
             reached = rounds_of(run)[-1][0] if loss > 1 else 0
-            assert run.reaches(reached + chance.randint(2, 9), process), said.so_far()
+            comes_to(lambda: seen.last() >= reached + chance.randint(2, 9), process, seen.said)
             taking_part = seats_of_last_round(run) or [0, 1, 2, 3]
-            comes_to(lambda: len(ranks_of(process)) == 5, process, said)
+            comes_to(lambda: len(ranks_of(process)) == 5, process, seen.said)
             os.kill(ranks_of(process)[chance.choice(taking_part[1:])], signal.SIGKILL)
-            comes_to(lambda: len(rounds_of(run)) >= loss, process, said)
-        process.wait(timeout=PATIENCE)
+            comes_to(lambda: len(rounds_of(run)) >= loss, process, seen.said)
+        steps = stops(process, seen, rounds_of(run)[-1][0] + LAST)
     finally:
         kill(process)
-    same = whole.figures() == run.figures() and len(run.figures()) == steps
-    _, shown = equal_checkpoints(whole.directory, run.directory)
-    good = process.returncode == 0 and same and "tensors that differ 0;" in shown and all(there == 4 for _, there in rounds_of(run))
-    return None if good else f"exit code {process.returncode}, figures equal: {same}, rounds {rounds_of(run)}\n{shown}{said.so_far()}"
+    same, difference = is_alike(run, told(scratch, "whole", [*words, *sets], [], steps, {4: []}), steps)
+    good = process.returncode == STOPPED and same and all(there == 4 for _, there in rounds_of(run))
+    return None if good else f"exit code {process.returncode}, rounds {rounds_of(run)}, {difference}{seen.said.so_far()}"
 
 
 def main():
@@ -169,52 +182,45 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         scratch = pathlib.Path(directory)
         shoal("prepare", "--input", SOURCE / "CONTRIBUTING.md", "--tokenizer", "byte", "--validation", "none", "--output", scratch / "tokens")
-        for number, (share, (ranks, left, sets, sets_left, companion, pace)) in enumerate(zip(shares, LAYOUTS)):
+        for number, (share, (ranks, left, sets, sets_left, companion)) in enumerate(zip(shares, LAYOUTS)):
             if share == 0:
                 continue
-            steps = pace * (share + 1)
-            words = [f"train.steps={steps}", f"data.sources=[{scratch / 'tokens'}]", *COMMON]
+            words = [f"data.sources=[{scratch / 'tokens'}]", *COMMON]
             run = Run(scratch, f"struck{number}", *words, *sets, "train.save_every=0", "comm.lost_rank=go_on", ranks=ranks,
                       launch=("--max-restarts", "1000"))
             process = run.start()
-            said = Said(process)
-            seen = Steps(run, process)
+            seen = Seen(run, process)
             lost_steps = behind = 0
             try:
                 for loss in range(1, share + 1):
-                    comes_to(lambda: seen.last() > (rounds_of(run)[-1][0] if loss > 1 else 0) + chance.randint(1, 8), process, said)
+                    comes_to(lambda: seen.last() > (rounds_of(run)[-1][0] if loss > 1 else 0) + chance.randint(1, 8), process, seen.said)
                     time.sleep(chance.random() * 0.03)  # anywhere in a step
                     before = seen.last()
                     pid, kind, moment = lose(options.kind or KINDS[(loss - 1) % len(KINDS)], process, seats_of_last_round(run) or range(ranks),
                                      companion, chance)
                     behind += kind == "behind"
-                    comes_to(lambda: len(rounds_of(run)) >= 2 * loss - 1, process, said)
+                    comes_to(lambda: len(rounds_of(run)) >= 2 * loss - 1, process, seen.said)
                     if kind == "stopped":
                         os.kill(pid, signal.SIGCONT)
-                    comes_to(lambda: len(rounds_of(run)) >= 2 * loss, process, said)
+                    comes_to(lambda: len(rounds_of(run)) >= 2 * loss, process, seen.said)
                     gone, back = rounds_of(run)[2 * loss - 2:2 * loss]
                     lost_steps += max(0, before - gone[0])
-                    comes_to(lambda: seen.last() > back[0], process, said)
+                    comes_to(lambda: seen.last() > back[0], process, seen.said)
                     gaps[kind].append(seen.after(gone[0]) - moment)
                     gaps["back"].append(seen.gap_at(back[0]))
-                process.wait(timeout=PATIENCE)
+                steps = stops(process, seen, rounds_of(run)[-1][0] + LAST)
             finally:
                 kill(process)
             changes = rounds_of(run)
             shape = all(there == (left if i % 2 == 0 else ranks) for i, (_, there) in enumerate(changes))
-            twin = told(scratch, f"told{number}", words, changes, steps, {ranks: sets, left: sets_left})
-            same = run.figures() == twin.figures() and len(run.figures()) == steps
-            _, shown = equal_checkpoints(run.directory, twin.directory)
-            weights = "tensors that differ 0;" in shown
-            given = said.so_far().count("takes the state")
-            good = process.returncode == 0 and same and weights and shape and lost_steps == 0 and len(changes) == 2 * share and given >= behind
+            same, difference = is_alike(run, told(scratch, f"told{number}", words, changes, steps, {ranks: sets, left: sets_left}), steps)
+            given = seen.said.so_far().count("takes the state")
+            good = process.returncode == STOPPED and same and shape and lost_steps == 0 and len(changes) == 2 * share and given >= behind
             wrong += not good
             print(f"{'ok' if good else 'FAILED'}: {ranks} ranks, {' '.join(sets)}: {share} losses and returns in {steps} steps; "
                   f"rank 0 was behind {given} times", flush=True)
             if not good:
-                other = [step for step, figures in run.figures().items() if twin.figures().get(step) != figures]
-                print(f"exit code {process.returncode}, rounds {changes}, steps lost {lost_steps}, other figures at {other[:9]}\n"
-                      f"{shown}{said.so_far()}")
+                print(f"exit code {process.returncode}, rounds {changes}, steps lost {lost_steps}, {difference}{seen.said.so_far()}")
         if options.only is None:
             problem = takes_over(scratch, [f"data.sources=[{scratch / 'tokens'}]", *COMMON], max(1, options.losses // 8), chance)
             print(problem or "ok: spare ranks take over", flush=True)
