@@ -69,10 +69,10 @@ class Numbers(SmallRuns):
 
     def test_a_bit_that_flips_in_a_live_rank(self):
         """With a learning rate of 0 weights keep the values that they are drawn with, and are found in the memory of a rank."""
-        common = ["optimizer.lr=0", "train.steps=60", "train.save_every=10", "train.compare_every=7", "parallel.sharding=no_shard"]
+        common = ["optimizer.lr=0", "train.steps=200", "train.save_every=10", "train.compare_every=7", "parallel.sharding=no_shard"]
         quiet = self.run_of("quiet-bits", *common, ranks=3)
         quiet.finish()
-        file = quiet.directory / "checkpoints" / "step-000000060" / "rank-00000-00000.safetensors"
+        file = quiet.directory / "checkpoints" / "step-000000200" / "rank-00000-00000.safetensors"
         name = "weights.blocks.0.attention.out.weight"
         run = self.run_of("flipped", *common, ranks=3, launch=["--max-restarts", "2"])
         launcher = self.started(run, 12)

@@ -14,7 +14,7 @@ import tempfile
 import time
 
 from faulty_runs import Faults, Said, restarts_of, summary
-from training_runs import PATIENCE, Run, equal_checkpoints, kill, ranks_of, shoal
+from training_runs import ENDLESS, PATIENCE, SAVES_EVERY_STEP, REQUEUE, Run, goes_until, is_alike, kill, ranks_of, shoal, stop
 
 SOURCE = pathlib.Path(os.environ["SHOAL_SOURCE_DIR"]).resolve()
 LAYOUTS = [
@@ -25,12 +25,13 @@ LAYOUTS = [
     (2, ["parallel.tp=2"]),
 ]
 COMMON = ["train.eval_every=0", "train.batch=7", "train.micro_batch=2", "train.save_every=2", "train.threads=1", "model.layers=3",
-          "model.width=24", "model.heads=3", "model.context=17", "model.dropout=0.1"]
+          "model.width=24", "model.heads=3", "model.context=17", "model.dropout=0.1", ENDLESS]
+LAST = 5  # steps after the last fault
 
 
 def gives_up(scratch, words):
     """A job that always dies before its first checkpoint is given up. What it said, if that is not so."""
-    run = Run(scratch, "hopeless", *words, "train.save_every=0", "train.steps=100000", ranks=2, launch=("--max-restarts", "1000"))
+    run = Run(scratch, "hopeless", *words, "train.save_every=0", ranks=2, launch=("--max-restarts", "1000"))
     process = run.start()
     said = Said(process)
     try:
@@ -65,28 +66,26 @@ def main():
         for number, (share, (ranks, sets)) in enumerate(zip(shares, LAYOUTS)):
             if share == 0:
                 continue
-            steps = 60 * share + 40  # more than the faults need, also when this script gets no time: the run must not end before them
-            words = [f"train.steps={steps}", f"data.sources=[{scratch / 'tokens'}]", *common, *sets]
-            whole = Run(scratch, f"whole{number}", *words, ranks=ranks)
+            words = [f"data.sources=[{scratch / 'tokens'}]", *common, *sets]
+            whole = Run(scratch, f"whole{number}", *words, *SAVES_EVERY_STEP, ranks=ranks)
             struck = Run(scratch, f"struck{number}", *words, ranks=ranks, launch=("--max-restarts", "1000"))
-            whole.finish()
             process = struck.start()
             said = Said(process)
             try:
                 for fault in range(1, share + 1):
                     faults.strike(struck, process, said, fault, options.kind or ("stop" if done % 3 == 2 else "kill"))
                     done += 1
-                struck.reaches(steps, process)
-                process.wait(timeout=PATIENCE)
+                struck.reaches(struck.last_step() + LAST, process)
+                steps = stop(struck, process)
             finally:
                 kill(process)
-            same = whole.figures() == struck.figures() and len(whole.figures()) == steps
-            weights, shown = equal_checkpoints(whole.directory, struck.directory)
-            good = process.returncode == 0 and same and weights and len(restarts_of(struck)) == share
+            goes_until(whole, steps)
+            same, difference = is_alike(struck, whole, steps)
+            good = process.returncode == REQUEUE and same and len(restarts_of(struck)) == share
             wrong += not good
             print(f"{'ok' if good else 'FAILED'}: {ranks} ranks, {' '.join(sets)}: {share} faults in {steps} steps", flush=True)
             if not good:
-                print(f"exit code {process.returncode}, figures equal: {same}, restarts {len(restarts_of(struck))}\n{shown}{said.so_far()}")
+                print(f"exit code {process.returncode}, restarts {len(restarts_of(struck))}, {difference}{said.so_far()}")
         storm = gives_up(scratch, [f"data.sources=[{scratch / 'tokens'}]", *common])
         print(storm or "ok: a job that always fails is given up", flush=True)
         wrong += storm is not None

@@ -19,7 +19,7 @@ import typing
 
 import threads
 from faulty_runs import Said, summary, texts_of
-from training_runs import PATIENCE, Run, equal_checkpoints, forget_after, kill, ranks_of, shoal
+from training_runs import ENDLESS, PATIENCE, SAVES_EVERY_STEP, REQUEUE, Run, goes_until, is_alike, kill, ranks_of, shoal, stop
 
 SOURCE = pathlib.Path(os.environ["SHOAL_SOURCE_DIR"]).resolve()
 
@@ -41,14 +41,13 @@ LAYOUTS = [
            ["parallel.sharding=no_shard", "parallel.pp=2", "optimizer.kind=muon"], 2),
 ]
 SILENCE = 5  # seconds, of the deadline below
-STOPPED = 75  # exit code of a run that was told to stop, and has saved
 BEAT = SILENCE / 4  # a silence counts from a beat that was seen, and the others hear of it at one of theirs
 # How a rank is lost, in turn. "behind": it is of rank 0's replica and killed after the last reduction of gradients, when the other replica
 # can finish the step and rank 0, which needs the norm of its own replica, cannot.
 KINDS = ["behind", "killed", "killed", "stopped"]
 COMMON = ["train.eval_every=0", "train.batch=7", "train.micro_batch=2", "train.threads=1", "model.layers=3", "model.width=24", "model.heads=3",
           "model.context=17", "model.dropout=0.1", "comm.deadline=20s", "train.compare_every=5", "optimizer.warmup=10",
-          "train.steps=1000000"]  # each run is told to stop
+          ENDLESS]
 LAST = 5  # steps after the last change
 
 
@@ -112,34 +111,18 @@ def lose(kind, process, seats, companion, chance):
 def stops(process, seen, step):
     """The run is told to end after that step or a later one, and saves. The last step it did."""
     comes_to(lambda: seen.last() >= step, process, seen.said)
-    process.send_signal(signal.SIGTERM)
-    process.wait(timeout=PATIENCE)
-    return seen.run.last_step()
+    return stop(seen.run, process)
 
 
 def told(scratch, name, words, changes, steps, layouts):
     """The same run, with a checkpoint after every step, of which each change of ranks takes the one it is told to."""
     run = None
     ranks = max(layouts)
-    saves = ["train.save_every=1", "train.keep=100000", "train.background_save=false"]
-    for number, (until, next_ranks) in enumerate([*changes, (steps, 0)]):
-        run = Run(scratch, name, *words, *layouts[ranks], *saves, ranks=ranks)
-        process = run.start()
-        assert run.reaches(until + 1, process), f"{name} ended before step {until + 1}: {process.stderr.read()}"
-        kill(process)
-        forget_after(run, until)
-        assert (run.directory / "checkpoints" / f"step-{until:09d}").exists(), f"{name}: no checkpoint of step {until} (change {number})"
+    for until, next_ranks in [*changes, (steps, 0)]:
+        run = Run(scratch, name, *words, *layouts[ranks], *SAVES_EVERY_STEP, ranks=ranks)
+        goes_until(run, until)
         ranks = next_ranks
     return run
-
-
-def is_alike(run, twin, steps):
-    """Whether their figures of all steps and their last checkpoints are the same, to the bit; and what differs."""
-    ours, theirs = run.figures(), twin.figures()
-    other = [step for step in range(1, steps + 1) if step not in ours or ours[step] != theirs.get(step)]
-    _, shown = equal_checkpoints(run.directory, twin.directory)
-    same = len(ours) == steps and not other and "tensors that differ 0;" in shown
-    return same, f"{len(ours)} of {steps} steps, other figures at {other[:9]}\n{shown}"
 
 
 def takes_over(scratch, words, losses, chance):
@@ -161,7 +144,7 @@ def takes_over(scratch, words, losses, chance):
     finally:
         kill(process)
     same, difference = is_alike(run, told(scratch, "whole", [*words, *sets], [], steps, {4: []}), steps)
-    good = process.returncode == STOPPED and same and all(there == 4 for _, there in rounds_of(run))
+    good = process.returncode == REQUEUE and same and all(there == 4 for _, there in rounds_of(run))
     return None if good else f"exit code {process.returncode}, rounds {rounds_of(run)}, {difference}{seen.said.so_far()}"
 
 
@@ -215,7 +198,7 @@ def main():
             shape = all(there == (left if i % 2 == 0 else ranks) for i, (_, there) in enumerate(changes))
             same, difference = is_alike(run, told(scratch, f"told{number}", words, changes, steps, {ranks: sets, left: sets_left}), steps)
             given = seen.said.so_far().count("takes the state")
-            good = process.returncode == STOPPED and same and shape and lost_steps == 0 and len(changes) == 2 * share and given >= behind
+            good = process.returncode == REQUEUE and same and shape and lost_steps == 0 and len(changes) == 2 * share and given >= behind
             wrong += not good
             print(f"{'ok' if good else 'FAILED'}: {ranks} ranks, {' '.join(sets)}: {share} losses and returns in {steps} steps; "
                   f"rank 0 was behind {given} times", flush=True)

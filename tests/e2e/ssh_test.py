@@ -17,14 +17,14 @@ import sys
 import tempfile
 import time
 
-from faulty_runs import texts_of
-from training_runs import PATIENCE, SHOAL, Run, end_of, equal_checkpoints, forget_after, kill, shoal
+from faulty_runs import restarts_of
+from training_runs import ENDLESS, PATIENCE, SAVES_EVERY_STEP, SHOAL, REQUEUE, Run, end_of, goes_until, is_alike, kill, shoal
 
 SOURCE = pathlib.Path(os.environ["SHOAL_SOURCE_DIR"]).resolve()
 HOSTS = str(SOURCE / "tests/testbed/hosts")
 FIRST = ["ip", "netns", "exec", "shoal-1"]  # the host that the user sits at
 COMMON = ["train.eval_every=0", "train.batch=8", "train.micro_batch=2", "train.save_every=2", "train.threads=1", "model.layers=2",
-          "model.width=24", "model.heads=3", "model.context=17", "model.dropout=0.1", "parallel.tp=2", "comm.deadline=20s"]
+          "model.width=24", "model.heads=3", "model.context=17", "model.dropout=0.1", "parallel.tp=2", "comm.deadline=20s", ENDLESS]
 
 
 def skip(why):
@@ -143,10 +143,8 @@ def leaves_nothing_behind(hosts):
 
 
 def restarts(scratch, faults, chance):
-    words = [f"train.steps={60 * faults + 40}", f"data.sources=[{scratch / 'tokens'}]", *COMMON]
-    whole = Run(scratch, "whole", *words, ranks=4)
+    words = [f"data.sources=[{scratch / 'tokens'}]", *COMMON]
     struck = Run(scratch, "struck", *words, ranks=2, before=FIRST, launch=("--hostfile", str(scratch / "hosts.txt"), "--max-restarts", "50"))
-    whole.finish()
     process = struck.start()
     named = []
     try:
@@ -157,15 +155,19 @@ def restarts(scratch, faults, chance):
             rank = chance.choice([(2, 3), (0, 1)][fault % 2])
             os.kill(ranks[rank], signal.SIGKILL)
             named.append(rf"launch: rank {rank} on 10\.77\.0\.{rank // 2 + 1} \(pid {ranks[rank]}\) was killed by SIGKILL in step \d+")
+            until("it is started again", lambda: len(restarts_of(struck)) > fault)
+        assert struck.reaches(20 * faults + 10, process), process.stderr.read()
+        process.send_signal(signal.SIGTERM)
     except BaseException:
         kill(process)
         raise
-    said = end_of(process)
+    said = end_of(process, REQUEUE)
     for line in named:
         assert re.search(line, said), f"no '{line}' in\n{said}"
-    assert whole.figures() == struck.figures(), said
-    same, shown = equal_checkpoints(whole.directory, struck.directory)
-    assert same, shown
+    whole = Run(scratch, "whole", *words, *SAVES_EVERY_STEP, ranks=4)
+    goes_until(whole, struck.last_step())
+    same, difference = is_alike(struck, whole, struck.last_step())
+    assert same, difference
     print(f"ok: {faults} ranks were killed on two hosts, named with their hosts, and the run has the bits of one that was left alone")
 
 
@@ -183,10 +185,15 @@ def connect_second_host():
     subprocess.run(["ip", "-n", "shoal-switch", "link", "set", "port2", "master", "bridge0"], check=True)
 
 
+def goes_on_after(run):
+    """The step after which a run goes on with the first host; nothing before it does."""
+    found = [re.search(r"goes on after step (\d+); 10\.77\.0\.2 cannot be reached", row["text"]) for row in restarts_of(run)]
+    return next((int(match[1]) for match in found if match), None)
+
+
 def loses_a_host(scratch, name, lose, *launch):
     """The second host cannot be reached any more."""
-    steps = 120
-    words = [f"train.steps={steps}", f"data.sources=[{scratch / 'tokens'}]", *COMMON, "parallel.pp=2", "train.background_save=false", "train.keep=1000",
+    words = [f"data.sources=[{scratch / 'tokens'}]", *COMMON, "parallel.pp=2", "train.background_save=false", "train.keep=1000000",
              f"plan.cluster={SOURCE / 'clusters/xeon_amx.yaml'}", "plan.other_ranks=search"]
     struck = Run(scratch, name, *words, ranks=2, before=FIRST,
                  launch=("--hostfile", str(scratch / "hosts.txt"), "--min-hosts", "1", *launch))
@@ -195,27 +202,27 @@ def loses_a_host(scratch, name, lose, *launch):
         assert struck.reaches(11, process), process.stderr.read()
         lose()
         began = time.monotonic()
+        until("it goes on without the host", lambda: goes_on_after(struck) is not None)
+        kept = goes_on_after(struck)
+        assert struck.reaches(kept + 20, process), process.stderr.read()
+        took = time.monotonic() - began
+        process.send_signal(signal.SIGTERM)
     except BaseException:
         kill(process)
         raise
-    said = end_of(process)
-    took = time.monotonic() - began
+    said = end_of(process, REQUEUE)
     assert "launch: 10.77.0.2 cannot be reached: goes on with 1 of 2 hosts" in said, said
     layout = re.search(r"cannot be run on 2 ranks; found instead: (.*)", said)
     assert layout, said
-    kept = int(re.search(r"goes on after step (\d+); 10\.77\.0\.2 cannot be reached", texts_of(struck, "restart")[-1]["text"])[1])
     assert kept >= 10, kept
-    told = Run(scratch, f"{name}_told", *words, ranks=4)
-    process = told.start()
-    assert told.reaches(kept + 1, process)
-    kill(process)
-    forget_after(told, kept)
-    Run(scratch, f"{name}_told", *words, ranks=2).finish()
-    assert told.figures() == struck.figures() and len(told.figures()) == steps, said
-    same, shown = equal_checkpoints(told.directory, struck.directory)
-    assert same, shown
+    steps = struck.last_step()
+    for ranks, last in ((4, kept), (2, steps)):
+        told = Run(scratch, f"{name}_told", *words, *SAVES_EVERY_STEP, ranks=ranks)
+        goes_until(told, last)
+    same, difference = is_alike(struck, told, steps)
+    assert same, difference
     print(f"ok: a host is lost for good ({name}): the run goes on after step {kept} on the other, with {layout[1]}, and the bits of one that"
-          f" was told to; over after {took:.1f} s")
+          f" was told to; twenty steps on after {took:.1f} s")
 
 
 def main():

@@ -11,7 +11,7 @@ import unittest
 
 from faulty_runs import Said
 from small_runs import SmallRuns, environment_of_rank, free_port
-from training_runs import PATIENCE, end_of, equal_checkpoints, kill, ranks_of
+from training_runs import ENDLESS, PATIENCE, REQUEUE, end_of, equal_checkpoints, goes_until, is_alike, kill, ranks_of, stop
 
 
 class Files(SmallRuns):
@@ -38,9 +38,9 @@ class Files(SmallRuns):
         self.assertEqual(said.count(" is saved: "), 3, said)
         self.assertEqual(said.count("cannot be synced"), 1, said)
 
-    def on_a_full_disk(self, name, *words, **more):
+    def on_a_full_disk(self, name, **more):
         """A run whose disk has just become full: the run, its process, what it says, and the file that takes all space."""
-        run = self.run_of(name, *words, **more)
+        run = self.run_of(name, ENDLESS, "train.save_every=100", **more)
         run.directory.mkdir(parents=True)
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", run.directory], check=True)
         self.addCleanup(subprocess.run, ["umount", "--lazy", run.directory], check=True)
@@ -53,43 +53,41 @@ class Files(SmallRuns):
         said.wait_for("rows of metrics.csv are kept until they can be written")
         return run, process, said, filler
 
+    def stops_like_one_with_space(self, run, process, said, ranks=1):
+        """It goes on, also beyond where it was, and has the figures and the checkpoint of a run whose disk had space."""
+        self.assertTrue(run.reaches(run.last_step() + 100, process), said.so_far())
+        steps = stop(run, process)
+        self.assertEqual(process.returncode, REQUEUE, said.so_far())
+        whole = self.run_of(f"space_for_{run.directory.name}", ENDLESS, f"train.save_every={steps}", "train.background_save=false", ranks=ranks)
+        goes_until(whole, steps)
+        self.assertTrue(*is_alike(run, whole, steps))
+
     @unittest.skipUnless(os.getuid() == 0, "mounting needs root")
     def test_a_full_disk(self):
         """Training goes on, and rows that could not be written are written when there is space again. Whoever is stopped or loses a
         rank meanwhile goes on from the checkpoint before."""
-        words = ["train.steps=2000", "train.save_every=100"]
-        whole = self.run_of("space", *words)
-        whole.finish()
-
-        run, process, said, filler = self.on_a_full_disk("no_space", *words)
+        run, process, said, filler = self.on_a_full_disk("no_space")
         filler.unlink()
         said.wait_for("metrics.csv is written again, without 0 rows")
-        self.assertEqual(process.wait(PATIENCE), 0, said.so_far())
-        self.assertEqual(run.figures(), whole.figures())
-        self.assertTrue(*equal_checkpoints(whole.directory, run.directory))
+        self.stops_like_one_with_space(run, process, said)
 
-        run, process, said, filler = self.on_a_full_disk("stopped", *words)
+        run, process, said, filler = self.on_a_full_disk("stopped")
         process.terminate()
-        self.assertEqual(process.wait(PATIENCE), 75, said.so_far())
+        self.assertEqual(process.wait(PATIENCE), REQUEUE, said.so_far())
         self.assertRegex(said.so_far(), r"which is not saved in ")
         self.assertRegex(run.finish(code=74), r"No space left on device")
         filler.unlink()
-        run.finish()
-        self.assertEqual(run.figures(), whole.figures())
-        self.assertTrue(*equal_checkpoints(whole.directory, run.directory))
+        process = run.start()
+        self.addCleanup(kill, process)
+        self.stops_like_one_with_space(run, process, Said(process))
 
     @unittest.skipUnless(os.getuid() == 0, "mounting needs root")
     def test_a_rank_is_lost_while_the_disk_is_full(self):
-        words = ["train.steps=1200", "train.save_every=100"]
-        whole = self.run_of("two_ranks", *words, ranks=2)
-        whole.finish()
-        run, process, said, filler = self.on_a_full_disk("two_ranks_no_space", *words, ranks=2, launch=["--max-restarts", "20"])
+        run, process, said, filler = self.on_a_full_disk("two_ranks", ranks=2, launch=["--max-restarts", "20"])
         os.kill(ranks_of(process)[1], signal.SIGKILL)
         said.wait_for(r"ended with exit code 74 .*No space left on device")
         filler.unlink()
-        self.assertEqual(process.wait(PATIENCE), 0, said.so_far())
-        self.assertEqual(run.figures(), whole.figures())
-        self.assertTrue(*equal_checkpoints(whole.directory, run.directory))
+        self.stops_like_one_with_space(run, process, said, ranks=2)
 
     def of_two_hosts(self, run, covered):
         """Both ranks of a run; to the first, its checkpoints are not there: another directory is mounted over them."""

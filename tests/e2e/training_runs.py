@@ -12,7 +12,13 @@ BINARY = pathlib.Path(os.environ["SHOAL_BINARY_DIR"]).resolve()
 SHOAL = str(BINARY / "shoal")
 
 # For one command, or for the next step of a run, whatever else the machine does: only what hangs takes so long.
-PATIENCE = 120
+PATIENCE = 240
+REQUEUE = 75  # exit code of a run that was told to stop and has saved, or has lost a peer: the same command goes on with it
+
+# A run that is disturbed is told to stop when enough was seen of it: a number of steps that is set before is too small on one
+# machine and takes minutes on another.
+ENDLESS = "train.steps=1000000"
+SAVES_EVERY_STEP = ["train.save_every=1", "train.keep=1000000", "train.background_save=false"]
 
 
 def shoal(*words, code=0, **more):
@@ -104,6 +110,22 @@ def forget_after(run, step):
             shutil.rmtree(path)
 
 
+def stop(run, process):
+    """Tells a run to stop. Its last step, which it has saved."""
+    process.send_signal(signal.SIGTERM)
+    process.wait(timeout=PATIENCE)
+    return run.last_step()
+
+
+def goes_until(run, step):
+    """Starts a run that saves every step, and leaves it as it was after that one."""
+    process = run.start()
+    assert run.reaches(step + 1, process), f"{run.directory.name} ended before step {step + 1}: {process.stderr.read()}"
+    kill(process)
+    forget_after(run, step)
+    assert (run.directory / "checkpoints" / f"step-{step:09d}").exists(), f"{run.directory.name}: no checkpoint of step {step}"
+
+
 def ranks_of(launcher):
     """Rank -> process."""
     found = {}
@@ -128,6 +150,15 @@ def kill(process):
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     process.stderr.close()
+
+
+def is_alike(run, twin, steps):
+    """Whether a run of so many steps and its twin, which may have done more, have the same figures and tensors, to the bit; and what differs."""
+    ours, theirs = run.figures(), twin.figures()
+    other = [step for step in range(1, steps + 1) if step not in ours or ours[step] != theirs.get(step)]
+    _, shown = equal_checkpoints(run.directory, twin.directory)
+    same = len(ours) == steps and not other and "tensors that differ 0;" in shown
+    return same, f"{len(ours)} of {steps} steps, other figures at {other[:9]}\n{shown}"
 
 
 def equal_checkpoints(first, second):
