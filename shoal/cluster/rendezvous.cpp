@@ -196,7 +196,6 @@ Rendezvous meet(const Membership& me,
   const StorePlace place = store_place(me, secret, options.interface);
   StoreTarget target{{}, secret, silence_of_host(options)};
   Rendezvous meeting;
-  meeting.world_size_ = me.world_size;
   // Rank 0 has a connection of each rank's, and all have many of large groups.
   need_descriptors(me.rank == 0 ? static_cast<size_t>(me.world_size) : 0,
                    format("the store of {} ranks", me.world_size));
@@ -221,16 +220,9 @@ Rendezvous meet(const Membership& me,
   meeting.address_ =
       options.interface ? address_of_interface(*options.interface) : meeting.client_->own_address();
   StoreClient& store = *meeting.store();
-  store.set(rank_key(me.rank), host_name());
+  store.set(rank_key(me.rank), "");
   if (meeting.arrival_ == 1) wait_for_everyone(me, store, patience, left());
   return meeting;
-}
-
-std::vector<std::string> Rendezvous::hosts_of_ranks(Duration patience) {
-  std::vector<std::string> keys;
-  keys.reserve(static_cast<size_t>(world_size_));
-  for (int rank = 0; rank < world_size_; ++rank) keys.push_back(rank_key(rank));
-  return client_->get(keys, patience);
 }
 
 void Rendezvous::leave(Duration patience) {

@@ -53,9 +53,6 @@ class Rendezvous {
   // gone on without the one before. Nobody was waited for then.
   [[nodiscard]] int arrival() const { return arrival_; }
 
-  // Returns the host of each rank. The store answers, so only ranks that need it should ask, once.
-  std::vector<std::string> hosts_of_ranks(Duration patience);
-
   // Closes this rank's connection once nobody else holds store(); rank 0 stays until the others
   // have left, at most `patience`.
   void leave(Duration patience);
@@ -65,7 +62,6 @@ class Rendezvous {
                          const Environment& environment,
                          const RendezvousOptions& options);
 
-  int world_size_ = 1;
   int arrival_ = 1;
   std::string address_;
   std::unique_ptr<StoreServer> server_;

@@ -8,21 +8,18 @@
 
 namespace shoal::config {
 
-std::string to_yaml(const Table& table, Comments comments) {
+std::string to_yaml(const Table& table) {
   std::string text;
   for (const Entry& entry : table) {
     const auto depth = static_cast<size_t>(std::count(entry.key.begin(), entry.key.end(), '.'));
     const std::string indent(2 * depth, ' ');
-    if (comments == Comments::kHelp) text += wrapped(entry.help, indent + "# ");
     text +=
         format("{}{}:{}\n", indent, entry.name(), entry.field ? " " + entry.field->write() : "");
   }
   return text;
 }
 
-std::string to_yaml(const RunConfig& config, Comments comments) {
-  return to_yaml(table_of(config), comments);
-}
+std::string to_yaml(const RunConfig& config) { return to_yaml(table_of(config)); }
 
 void save(const RunConfig& config, const std::filesystem::path& path) {
   write_file_atomically(path, to_yaml(config));

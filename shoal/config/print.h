@@ -11,12 +11,10 @@
 
 namespace shoal::config {
 
-enum class Comments { kNone, kHelp };
-
 // Returns every key with its value, in the order of fields(). The text reads back as an equal
-// config. With kHelp the meaning of each key stands above it.
-std::string to_yaml(const Table& table, Comments comments = Comments::kNone);
-std::string to_yaml(const RunConfig& config, Comments comments = Comments::kNone);
+// config.
+std::string to_yaml(const Table& table);
+std::string to_yaml(const RunConfig& config);
 
 // Replaces `path` with the resolved config atomically.
 void save(const RunConfig& config, const std::filesystem::path& path);

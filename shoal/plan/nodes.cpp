@@ -70,29 +70,4 @@ bool GroupSpans::stages_cross_nodes(int stage, int other) {
   return crossing_.emplace(key, crosses).first->second;
 }
 
-std::optional<std::pair<int, int>> crossing_pair(const Mesh& mesh,
-                                                 AxisSet axes,
-                                                 const Nodes& nodes) {
-  for (int group = 0; group < mesh.num_groups(axes); ++group) {
-    const std::vector<int> ranks = mesh.peers(mesh.lowest_rank(group, axes), axes);
-    for (const int rank : ranks) {
-      if (nodes.node_of(rank) != nodes.node_of(ranks.front())) return {{ranks.front(), rank}};
-    }
-  }
-  return std::nullopt;
-}
-
-void require_inside_nodes(const Mesh& mesh, AxisSet axes, const Nodes& nodes) {
-  SHOAL_CHECK(mesh.num_ranks() == nodes.num_ranks(), "a mesh of {} ranks on nodes with {}",
-              mesh.num_ranks(), nodes.num_ranks());
-  const auto pair = crossing_pair(mesh, axes, nodes);
-  if (!pair) return;
-  throw UsageError(format(
-      "{} = {} would make ranks {} and {} talk across nodes {} and {}, but {} must stay inside a "
-      "node: "
-      "choose a degree that divides the {} ranks of a node, or place more ranks on each node",
-      axes.name(), mesh.size(axes), pair->first, pair->second, nodes.node_of(pair->first),
-      nodes.node_of(pair->second), axes.name(), nodes.ranks_on(nodes.node_of(pair->first))));
-}
-
 }  // namespace shoal::plan

@@ -1,14 +1,13 @@
 // nodes.h -- the node that each rank runs on, and the groups of a mesh that span several nodes.
 //
 //   const Nodes nodes = Nodes::uniform(/*num_ranks=*/16, /*ranks_per_node=*/8);
-//   require_inside_nodes(mesh, Axis::kTp, nodes);     // UsageError if a tp group leaves its node
+//   max_nodes_per_group(mesh, Axis::kTp, nodes);      // 1: no tp group leaves its node
 //
 // Ranks are numbered node by node, as every launcher does by default; nodes may hold unequal
 // numbers. Everything is pure arithmetic. Nodes is immutable: threads may share it.
 #pragma once
 
 #include <map>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -33,11 +32,6 @@ class Nodes {
   std::vector<int> first_rank_;  // first rank of each node, then the number of ranks
 };
 
-// Returns the first two ranks of one group that run on different nodes, or nullopt.
-std::optional<std::pair<int, int>> crossing_pair(const Mesh& mesh,
-                                                 AxisSet axes,
-                                                 const Nodes& nodes);
-
 // Returns the most nodes that a group along these axes spans; 1 when every group is inside a node.
 int max_nodes_per_group(const Mesh& mesh, AxisSet axes, const Nodes& nodes);
 
@@ -58,8 +52,5 @@ class GroupSpans {
   std::vector<std::pair<AxisSet, int>> known_;
   std::map<std::pair<int, int>, bool> crossing_;
 };
-
-// Throws UsageError that names the first two ranks of a group on different nodes.
-void require_inside_nodes(const Mesh& mesh, AxisSet axes, const Nodes& nodes);
 
 }  // namespace shoal::plan

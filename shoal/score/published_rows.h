@@ -31,8 +31,6 @@ enum class Metric : uint8_t {
   kMasters,
 };
 
-constexpr int kNumMetrics = 8;
-
 std::string_view metric_name(Metric metric);  // "step time", "peak memory", ...
 inline bool is_memory(Metric metric) { return metric != Metric::kStepTime; }
 

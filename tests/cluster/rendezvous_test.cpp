@@ -46,7 +46,6 @@ TEST_F(RendezvousTest, RanksMeetWithoutBeingToldAPort) {
       EXPECT_EQ(meeting.address(), "127.0.0.1");
       if (meeting.store()->add("met", 1) == kRanks) meeting.store()->set("all met", "");
       meeting.store()->wait({"all met"}, 10s);
-      EXPECT_EQ(meeting.hosts_of_ranks(5s).size(), static_cast<size_t>(kRanks));
       meeting.leave(10s);
     });
   }

@@ -30,7 +30,7 @@ template <class Config>
 void expect_round_trip(const Table& table) {
   Config again;
   const Table table_again = shoal::config::table_of(again);
-  const std::string printed = to_yaml(table, shoal::config::Comments::kHelp);
+  const std::string printed = to_yaml(table);
   Findings found;
   read_yaml(table_again, printed, "printed.yaml", found);
   require(found.problems.empty());

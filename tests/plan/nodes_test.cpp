@@ -1,14 +1,11 @@
 #include "shoal/plan/nodes.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "shoal/core/error.h"
 
 namespace shoal::plan {
 namespace {
-
-using ::testing::HasSubstr;
 
 TEST(Nodes, NumbersRanksNodeByNode) {
   const Nodes nodes({3, 1, 2});
@@ -33,18 +30,6 @@ TEST(InsideNodes, TheInnermostAxisFitsWhenItDividesTheNode) {
   EXPECT_EQ(max_nodes_per_group(mesh, Axis::kTp, nodes), 1);
   EXPECT_EQ(max_nodes_per_group(mesh, {Axis::kPp, Axis::kTp}, nodes), 1);
   EXPECT_EQ(max_nodes_per_group(mesh, Axis::kDpShard, nodes), 2);
-  EXPECT_NO_THROW(require_inside_nodes(mesh, Axis::kTp, nodes));
-}
-
-TEST(InsideNodes, NamesTheRanksThatWouldTalkAcross) {
-  const Mesh mesh({{Axis::kDpShard, 4}, {Axis::kTp, 3}});
-  try {
-    require_inside_nodes(mesh, Axis::kTp, Nodes::uniform(12, 8));
-    FAIL() << "ranks 6, 7 | 8 share a tp group";
-  } catch (const UsageError& e) {
-    EXPECT_THAT(e.what(), HasSubstr("tp = 3 would make ranks 6 and 8 talk across nodes 0 and 1"));
-    EXPECT_THAT(e.what(), HasSubstr("divides the 8 ranks of a node"));
-  }
 }
 
 TEST(InsideNodes, AnOuterAxisMayBeKeptInsideToo) {
