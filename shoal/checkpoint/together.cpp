@@ -1,9 +1,9 @@
 #include "shoal/checkpoint/together.h"
 
-#include <charconv>
 #include <string>
 
 #include "shoal/comm/texts.h"
+#include "shoal/core/number_in.h"
 
 namespace shoal::checkpoint {
 
@@ -14,8 +14,7 @@ void throw_first(comm::World& world, const char* what, const std::optional<DataE
   for (const std::string& text : comm::all_texts(world, told, what)) {
     const size_t blank = text.find(' ');
     if (blank == std::string::npos) continue;
-    int code = 0;
-    std::from_chars(text.data(), text.data() + blank, code);
+    const int code = number_in<int>(std::string_view(text).substr(0, blank)).value_or(0);
     throw DataError(text.substr(blank + 1), static_cast<ExitCode>(code));
   }
 }

@@ -1,7 +1,6 @@
 #include "shoal/cluster/allocation.h"
 
 #include <algorithm>
-#include <charconv>
 #include <sstream>
 #include <string_view>
 #include <unordered_set>
@@ -9,6 +8,7 @@
 #include "shoal/cluster/hostlist.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
+#include "shoal/core/number_in.h"
 
 namespace shoal::cluster {
 namespace {
@@ -18,11 +18,8 @@ namespace fs = std::filesystem;
 constexpr size_t kMaxHostfileBytes = 64 << 20;
 
 std::optional<int> positive(std::string_view text) {
-  int number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end || number < 1) return std::nullopt;
-  return number;
+  const std::optional<int> number = number_in<int>(text);
+  return number && *number >= 1 ? number : std::nullopt;
 }
 
 // "4", "4(x2)", "a100:4": what Slurm writes about each node, when all have the same.

@@ -10,6 +10,7 @@
 
 #include "shoal/core/even_parts.h"
 #include "shoal/core/format.h"
+#include "shoal/core/number_in.h"
 
 namespace shoal::cluster {
 namespace {
@@ -27,9 +28,9 @@ int numa_node_of(const fs::path& cpu) {
   std::error_code ignored;
   for (const fs::directory_entry& entry : fs::directory_iterator(cpu, ignored)) {
     const std::string name = entry.path().filename().string();
-    const bool is_node = name.size() > 4 && name.size() < 10 && name.starts_with("node") &&
-                         name.find_first_not_of("0123456789", 4) == std::string::npos;
-    if (is_node) return std::stoi(name.substr(4));
+    if (!name.starts_with("node")) continue;
+    if (const auto node = number_in<int>(std::string_view(name).substr(4)); node && *node >= 0)
+      return *node;
   }
   return 0;
 }

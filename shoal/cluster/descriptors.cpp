@@ -1,12 +1,12 @@
 #include "shoal/cluster/descriptors.h"
 
-#include <charconv>
 #include <cstdlib>
 
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "shoal/core/error.h"
+#include "shoal/core/number_in.h"
 
 namespace shoal::cluster {
 namespace {
@@ -33,11 +33,8 @@ void need_descriptors(size_t count, std::string_view what) {
 std::optional<int> inherited_descriptor(const char* variable) {
   const char* text = std::getenv(variable);
   if (text == nullptr) return std::nullopt;
-  const std::string_view number(text);
-  int fd = -1;
-  const auto [stop, error] = std::from_chars(number.data(), number.data() + number.size(), fd);
-  const bool whole = error == std::errc() && stop == number.data() + number.size();
-  return whole && fd > STDERR_FILENO ? std::optional(fd) : std::nullopt;
+  const std::optional<int> fd = number_in<int>(text);
+  return fd && *fd > STDERR_FILENO ? fd : std::nullopt;
 }
 
 }  // namespace shoal::cluster

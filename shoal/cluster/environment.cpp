@@ -1,10 +1,9 @@
 #include "shoal/cluster/environment.h"
 
-#include <charconv>
-
 #include <unistd.h>
 
 #include "shoal/core/error.h"
+#include "shoal/core/number_in.h"
 
 namespace shoal::cluster {
 
@@ -32,10 +31,8 @@ std::string Environment::get_or(const std::string& name, const std::string& fall
 std::optional<int> Environment::get_number(const std::string& name) const {
   const std::optional<std::string> text = get(name);
   if (!text) return std::nullopt;
-  int number = 0;
-  const char* end = text->data() + text->size();
-  const auto [stop, error] = std::from_chars(text->data(), end, number);
-  if (error != std::errc() || stop != end || number < 0) {
+  const std::optional<int> number = number_in<int>(*text);
+  if (!number || *number < 0) {
     throw UsageError(
         format("environment variable {} is '{}', but must be a number of 0 or more: the launcher "
                "sets it, so unset it if you exported it by hand",

@@ -1,9 +1,9 @@
 #include "shoal/cluster/hostlist.h"
 
-#include <charconv>
 #include <optional>
 
 #include "shoal/core/error.h"
+#include "shoal/core/number_in.h"
 
 namespace shoal::cluster {
 namespace {
@@ -15,12 +15,9 @@ constexpr size_t kMaxDigits = 12;  // leading zeros included
   throw UsageError(format("the list '{}' cannot be read: {}", list.substr(0, 200), why));
 }
 
-std::optional<int> to_number(std::string_view text) {
-  int number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end || number < 0) return std::nullopt;
-  return number;
+std::optional<int> count_in(std::string_view text) {
+  const std::optional<int> number = number_in<int>(text);
+  return number && *number >= 0 ? number : std::nullopt;
 }
 
 // Takes the text up to the next comma outside brackets off the front of `list`.
@@ -43,8 +40,8 @@ void append_range(std::string_view range, std::vector<std::string>& out, std::st
   const std::string_view low_text = range.substr(0, dash);
   const std::string_view high_text =
       dash == std::string_view::npos ? low_text : range.substr(dash + 1);
-  const std::optional<int> low = to_number(low_text);
-  const std::optional<int> high = to_number(high_text);
+  const std::optional<int> low = count_in(low_text);
+  const std::optional<int> high = count_in(high_text);
   const bool is_range = low && high && *low <= *high && low_text.size() <= kMaxDigits;
   if (!is_range) refuse(whole, format("'{}' is not a range", range.substr(0, 40)));
   if (out.size() + static_cast<size_t>(*high - *low) >= kMaxEntries)
@@ -106,11 +103,11 @@ std::vector<int> expand_tasks_per_node(std::string_view list) {
   while (!list.empty()) {
     const std::string_view entry = take_entry(list);
     const size_t open = std::min(entry.find("(x"), entry.size());
-    const std::optional<int> count = to_number(entry.substr(0, open));
+    const std::optional<int> count = count_in(entry.substr(0, open));
     std::optional<int> repeat = 1;
     if (open < entry.size()) {
       if (entry.back() != ')') refuse(whole, format("'{}' has no closing parenthesis", entry));
-      repeat = to_number(entry.substr(open + 2, entry.size() - open - 3));
+      repeat = count_in(entry.substr(open + 2, entry.size() - open - 3));
     }
     if (!count || !repeat) refuse(whole, format("'{}' is not a number of tasks", entry));
     if (tasks.size() + static_cast<size_t>(*repeat) > kMaxEntries) {

@@ -1,7 +1,6 @@
 #include "shoal/cluster/membership.h"
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <sstream>
 #include <string_view>
@@ -15,6 +14,7 @@
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
 #include "shoal/core/limits.h"
+#include "shoal/core/number_in.h"
 
 namespace shoal::cluster {
 namespace {
@@ -34,10 +34,8 @@ void read_store(const std::string& text, Membership& me) {
     me.store_host = me.store_host.substr(1, me.store_host.size() - 2);
   }
   if (!has_port) return;
-  int port = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data() + colon + 1, end, port);
-  if (error != std::errc() || stop != end || port < 1 || port > 65535) {
+  const auto port = number_in<int>(std::string_view(text).substr(colon + 1));
+  if (!port || *port < 1 || *port > 65535) {
     throw UsageError(
         format("the store address '{}' needs a port from 1 to 65535 after the colon", text));
   }

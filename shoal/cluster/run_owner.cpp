@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <ctime>
 #include <map>
@@ -18,6 +17,7 @@
 #include "shoal/core/file_error.h"
 #include "shoal/core/files.h"
 #include "shoal/core/log.h"
+#include "shoal/core/number_in.h"
 #include "shoal/core/process_stat.h"
 
 namespace shoal::cluster {
@@ -107,10 +107,9 @@ bool same(const Facts& a, const Facts& b, const std::string& key) {
   return !value_of(a, key).empty() && value_of(a, key) == value_of(b, key);
 }
 
-uint64_t number_in(const std::string& text) {
-  uint64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
+// 0 without one.
+uint64_t count_of(const Facts& facts, const std::string& key) {
+  return number_in<uint64_t>(value_of(facts, key)).value_or(0);
 }
 
 // Whoever starts a job anew right after killing it finds the old one dying.
@@ -126,8 +125,7 @@ bool process_goes(const Facts& owner, Duration time_to_die) {
 // Whether it is an earlier start of the same job: nobody starts a job again that has not ended, but a
 // process of it may be left that a driver or a file system holds in the kernel.
 bool was_before(const Facts& owner, const Facts& me) {
-  return same(owner, me, "job") &&
-         number_in(value_of(owner, "restarts")) < number_in(value_of(me, "restarts"));
+  return same(owner, me, "job") && count_of(owner, "restarts") < count_of(me, "restarts");
 }
 
 // What is known of its process; nothing when only its file can tell.
@@ -136,7 +134,7 @@ std::optional<bool> is_gone(const Facts& owner, const Facts& me, Duration time_t
   if (same(owner, me, "boot") && same(owner, me, "process numbers"))
     return process_goes(owner, time_to_die);
   if (same(owner, me, "slurm job") &&
-      number_in(value_of(owner, "slurm restarts")) < number_in(value_of(me, "slurm restarts")))
+      count_of(owner, "slurm restarts") < count_of(me, "slurm restarts"))
     return true;  // Slurm ends a job before it starts it again
   return std::nullopt;
 }
@@ -153,9 +151,8 @@ uint64_t highest_in(const fs::path& directory) {
        entry.increment(error)) {
     const std::string name = entry->path().filename().string();
     if (!name.starts_with(kPrefix)) continue;
-    const std::string digits = name.substr(kPrefix.size());
-    const bool all = !digits.empty() && digits.find_first_not_of("0123456789") == std::string::npos;
-    if (all) highest = std::max(highest, number_in(digits));
+    const auto number = number_in<uint64_t>(std::string_view(name).substr(kPrefix.size()));
+    highest = std::max(highest, number.value_or(0));
   }
   if (error) throw_file_error("list", directory, error);
   return highest;

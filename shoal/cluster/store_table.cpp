@@ -1,21 +1,12 @@
 #include "shoal/cluster/store_table.h"
 
-#include <charconv>
-
 #include "shoal/core/format.h"
+#include "shoal/core/number_in.h"
 
 namespace shoal::cluster {
 namespace {
 
 StoreAnswer refused(std::string reason) { return {StoreStatus::kRefused, {std::move(reason)}, 0}; }
-
-std::optional<int64_t> counter_in(const std::string& text) {
-  int64_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return number;
-}
 
 }  // namespace
 
@@ -55,7 +46,8 @@ void StoreTable::assign(const std::string& key, std::string value) {
 
 StoreAnswer StoreTable::add(const StoreRequest& request) {
   const auto found = values_.find(request.keys[0]);
-  const std::optional<int64_t> before = found == values_.end() ? 0 : counter_in(found->second);
+  const std::optional<int64_t> before =
+      found == values_.end() ? 0 : number_in<int64_t>(found->second);
   int64_t sum = 0;
   if (!before || __builtin_add_overflow(*before, request.number, &sum)) {
     return refused(

@@ -36,9 +36,10 @@ void add_disagreements(std::vector<Problem> disagreements, Findings& found) {
   for (Problem& problem : news) found.problems.push_back(std::move(problem));
 }
 
-std::string title_of(const Request& request) {
+std::string title_of(const Request& request, const std::vector<Problem>& problems) {
   const std::string name = request.file ? request.file->string() : "the config";
-  if (!request.job) return name + " cannot be used";
+  const bool of_the_file = problems.front().where.empty();
+  if (!request.job || of_the_file) return name + " cannot be used";
   return format("{} cannot run on {} rank{}", name, request.job->ranks,
                 request.job->ranks == 1 ? "" : "s");
 }
@@ -74,7 +75,7 @@ Loaded load(const Request& request) {
 RunConfig load_or_throw(const Request& request) {
   Loaded loaded = load(request);
   if (loaded.found.problems.empty()) return std::move(loaded.config);
-  throw UsageError(report(title_of(request), loaded.found.problems));
+  throw UsageError(report(title_of(request, loaded.found.problems), loaded.found.problems));
 }
 
 }  // namespace shoal::config

@@ -8,6 +8,7 @@
 #include "shoal/config/text.h"
 #include "shoal/core/format.h"
 #include "shoal/core/nearest.h"
+#include "shoal/core/number_in.h"
 
 namespace shoal::config {
 namespace {
@@ -47,20 +48,15 @@ std::optional<std::string> digits_meant(std::string_view text) {
   bare.erase(std::remove(bare.begin(), bare.end(), '_'), bare.end());
   if (bare.starts_with('+')) bare.erase(0, 1);
   if (is_decimal(bare)) return bare;
-  const char* const end = bare.data() + bare.size();
   if (bare.starts_with("0x") || bare.starts_with("0X")) {
-    uint64_t value = 0;
-    const auto [stop, error] = std::from_chars(bare.data() + 2, end, value, 16);
-    return error == std::errc() && stop == end ? std::optional(std::to_string(value))
-                                               : std::nullopt;
+    const auto value = number_in<uint64_t>(std::string_view(bare).substr(2), 16);
+    return value ? std::optional(std::to_string(*value)) : std::nullopt;
   }
   if (const std::optional<int64_t> count = parse_count(bare)) return std::to_string(*count);
-  double value = 0;
-  const auto [stop, error] = std::from_chars(bare.data(), end, value);
+  const auto value = number_in<double>(bare);
   constexpr double kMaxExact = 9007199254740992.0;
-  const bool whole = error == std::errc() && stop == end && value == std::floor(value);
-  if (whole && std::abs(value) <= kMaxExact) return std::to_string(static_cast<int64_t>(value));
-  return std::nullopt;
+  const bool whole = value && *value == std::floor(*value) && std::abs(*value) <= kMaxExact;
+  return whole ? std::optional(std::to_string(static_cast<int64_t>(*value))) : std::nullopt;
 }
 
 Refusal refuse_integer(std::string_view text) {
@@ -82,11 +78,8 @@ Verdict read_integer(const YamlNode& node, Integer& out) {
   const std::string& text = node.text;
   if (node.quoted) return refuse_quotes(node, "a whole number");
   if (!is_decimal(text)) return refuse_integer(text);
-  Integer value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error == std::errc() && stop == end) {
-    out = value;
+  if (const auto value = number_in<Integer>(text)) {
+    out = *value;
     return std::nullopt;
   }
   using Limits = std::numeric_limits<Integer>;

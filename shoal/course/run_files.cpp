@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <string_view>
@@ -11,6 +10,7 @@
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
 #include "shoal/core/limits.h"
+#include "shoal/core/number_in.h"
 #include "shoal/plan/layout.h"
 #include "shoal/state/checkpoint.h"
 #include "shoal/state/checkpoint_store.h"
@@ -32,14 +32,6 @@ std::vector<std::string_view> cells_of(std::string_view line) {
     if (comma == std::string_view::npos) return cells;
     line.remove_prefix(comma + 1);
   }
-}
-
-template <class Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
 }
 
 // Reads the few messages that event files are made of: fields with a number, and bytes or a value.

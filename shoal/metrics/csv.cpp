@@ -1,8 +1,9 @@
 #include "shoal/metrics/csv.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
+
+#include "shoal/core/number_in.h"
 
 namespace shoal::metrics {
 namespace {
@@ -19,11 +20,7 @@ std::string head() {
 std::optional<int64_t> step_of_row(std::string_view line) {
   const auto commas = static_cast<size_t>(std::count(line.begin(), line.end(), ','));
   if (commas + 1 != fields().size()) return std::nullopt;
-  int64_t step = 0;
-  const char* cell_end = line.data() + line.find(',');
-  const auto [stop, error] = std::from_chars(line.data(), cell_end, step);
-  if (error != std::errc() || stop != cell_end) return std::nullopt;
-  return step;
+  return number_in<int64_t>(line.substr(0, line.find(',')));
 }
 
 }  // namespace

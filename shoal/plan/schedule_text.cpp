@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <unordered_set>
@@ -10,6 +9,7 @@
 #include "shoal/config/text.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
+#include "shoal/core/number_in.h"
 
 namespace shoal::plan {
 namespace {
@@ -35,11 +35,8 @@ std::string_view take_word(std::string_view& text) {
 
 // Parses a number of digits only, less than `limit`.
 std::optional<int> to_number(std::string_view text, int limit) {
-  int number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || stop != end || number < 0 || number >= limit) return std::nullopt;
-  return text.front() == '-' ? std::nullopt : std::optional(number);
+  const std::optional<int> number = number_in<int>(text);
+  return number && text.front() != '-' && *number < limit ? number : std::nullopt;
 }
 
 class Reader {

@@ -1,7 +1,6 @@
 #include "shoal/score/published_rows.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -9,6 +8,7 @@
 #include "shoal/config/check.h"
 #include "shoal/core/error.h"
 #include "shoal/core/limits.h"
+#include "shoal/core/number_in.h"
 #include "shoal/plan/composition.h"
 #include "shoal/plan/schedule.h"
 #include "shoal/score/csv_table.h"
@@ -59,24 +59,18 @@ class Cells {
   [[nodiscard]] bool empty(std::string_view column) const { return text(column).empty(); }
 
   [[nodiscard]] int64_t count(std::string_view column, int64_t most) const {
-    const std::string& cell = stated(column);
-    int64_t value = 0;
-    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    if (error != std::errc() || end != cell.data() + cell.size() || value < 1 || value > most)
+    const auto value = number_in<int64_t>(stated(column));
+    if (!value || *value < 1 || *value > most)
       refuse(column, format("an integer from 1 to {}", most));
-    return value;
+    return *value;
   }
   [[nodiscard]] int small(std::string_view column) const {
     return static_cast<int>(count(column, kMaxRanks));
   }
   [[nodiscard]] double number(std::string_view column) const {
-    const std::string& cell = text(column);
-    double value = 0;
-    const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-    if (error != std::errc() || end != cell.data() + cell.size() || !std::isfinite(value) ||
-        value < 0)
-      refuse(column, "a number of at least 0");
-    return value;
+    const auto value = number_in<double>(text(column));
+    if (!value || !std::isfinite(*value) || *value < 0) refuse(column, "a number of at least 0");
+    return *value;
   }
   [[nodiscard]] bool truth(std::string_view column, bool if_empty) const {
     const std::string& cell = text(column);

@@ -1,7 +1,6 @@
 #include "shoal/state/checkpoint_store.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "shoal/core/error.h"
@@ -9,6 +8,7 @@
 #include "shoal/core/files.h"
 #include "shoal/core/json_fields.h"
 #include "shoal/core/log.h"
+#include "shoal/core/number_in.h"
 #include "shoal/state/checkpoint.h"
 #include "shoal/state/checkpoint_writer.h"
 
@@ -33,12 +33,9 @@ std::vector<fs::path> entries_of(const fs::path& root) {
 // The step whose directory has exactly this name.
 std::optional<uint64_t> step_named(const std::string& name) {
   constexpr std::string_view kPrefix = "step-";
-  if (name.compare(0, kPrefix.size(), kPrefix) != 0) return std::nullopt;
-  uint64_t step = 0;
-  const auto [stop, error] =
-      std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), step);
-  if (error != std::errc() || step > kMaxStep || name != step_directory(step)) return std::nullopt;
-  return step;
+  if (!name.starts_with(kPrefix)) return std::nullopt;
+  const auto step = number_in<uint64_t>(std::string_view(name).substr(kPrefix.size()));
+  return step && *step <= kMaxStep && name == step_directory(*step) ? step : std::nullopt;
 }
 
 bool holds(const CommittedCheckpoint& candidate) {

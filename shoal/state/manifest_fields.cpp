@@ -1,10 +1,10 @@
 #include "shoal/state/manifest_fields.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "shoal/core/json_text.h"
+#include "shoal/core/number_in.h"
 
 namespace shoal::state {
 namespace {
@@ -21,14 +21,12 @@ uint64_t limited(json::element value, const std::string& what, uint64_t most) {
 
 Hash128 digest_from(const json::Fields& fields, const std::string& key) {
   const std::string text = fields.text(key);
-  Hash128 digest;
-  const auto read = [&](size_t at, uint64_t& half) {
-    const char* const from = text.data() + at;
-    return std::from_chars(from, from + kHalfDigits, half, 16).ptr == from + kHalfDigits;
-  };
-  if (text.size() != 2 * kHalfDigits || !read(0, digest.high) || !read(kHalfDigits, digest.low))
+  const std::string_view digits = text;
+  const auto high = number_in<uint64_t>(digits.substr(0, kHalfDigits), 16);
+  const auto low = number_in<uint64_t>(digits.substr(std::min(kHalfDigits, digits.size())), 16);
+  if (text.size() != 2 * kHalfDigits || !high || !low)
     throw DataError(format("{}.{} is not made of 32 hex digits", fields.path(), key));
-  return digest;
+  return {.low = *low, .high = *high};
 }
 
 // In the checkpoint's own directory, and of our own making: no path, nothing hidden.

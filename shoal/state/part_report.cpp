@@ -1,10 +1,10 @@
 #include "shoal/state/part_report.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "shoal/core/error.h"
 #include "shoal/core/json_text.h"
+#include "shoal/core/number_in.h"
 #include "shoal/state/manifest_fields.h"
 
 namespace shoal::state {
@@ -21,11 +21,10 @@ bool begins_tensor(const PieceSpec& piece) {
 std::map<uint64_t, Coverage> written_from(const std::string& text) {
   std::map<uint64_t, Coverage> written;
   const auto number = [&](size_t index) {
-    const char* const from = text.data() + index * kNumberDigits;
-    uint64_t value = 0;
-    if (std::from_chars(from, from + kNumberDigits, value, 16).ptr != from + kNumberDigits)
-      throw DataError("report.written is not made of hex digits");
-    return value;
+    const auto value = number_in<uint64_t>(
+        std::string_view(text).substr(index * kNumberDigits, kNumberDigits), 16);
+    if (!value) throw DataError("report.written is not made of hex digits");
+    return *value;
   };
   const size_t numbers = text.size() / kNumberDigits;
   if (text.size() % kNumberDigits != 0 || numbers % 3 != 0)

@@ -1,6 +1,5 @@
 #include "shoal/train/run_checkpoints.h"
 
-#include <charconv>
 #include <cmath>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "shoal/config/agreement.h"
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
+#include "shoal/core/number_in.h"
 #include "shoal/core/quantities.h"
 #include "shoal/state/checkpoint_store.h"
 
@@ -20,23 +20,22 @@ namespace {
 namespace fs = std::filesystem;
 
 // Parses a number that a checkpoint's values hold as text.
-int64_t number_in(const checkpoint::Described& checkpoint, const std::string& key) {
+int64_t value_of(const checkpoint::Described& checkpoint, const std::string& key) {
   const auto found = checkpoint.values.find(key);
   if (found == checkpoint.values.end())
     throw DataError(format("{} has no value '{}'", checkpoint.path.string(), key));
-  const std::string& text = found->second;
-  int64_t number = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || stop != text.data() + text.size() || number < 0)
-    throw DataError(format("{}: '{}' is '{}', no number", checkpoint.path.string(), key, text));
-  return number;
+  const auto number = number_in<int64_t>(found->second);
+  if (!number || *number < 0)
+    throw DataError(
+        format("{}: '{}' is '{}', no number", checkpoint.path.string(), key, found->second));
+  return *number;
 }
 
 Progress progress_of(const checkpoint::Described& checkpoint) {
   return {.step = static_cast<int64_t>(checkpoint.step),
-          .tokens = number_in(checkpoint, "tokens"),
-          .skipped = number_in(checkpoint, "skipped"),
-          .next_sample = static_cast<uint64_t>(number_in(checkpoint, "next_sample"))};
+          .tokens = value_of(checkpoint, "tokens"),
+          .skipped = value_of(checkpoint, "skipped"),
+          .next_sample = static_cast<uint64_t>(value_of(checkpoint, "next_sample"))};
 }
 
 }  // namespace

@@ -12,14 +12,17 @@
 #include "shoal/core/files.h"
 
 #include "tests/config/everything.h"
+#include "tests/support/error_text.h"
 #include "tests/support/temp_dir.h"
 
 namespace shoal::config {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
 TEST(Load, TheLaterSourceWins) {
@@ -76,6 +79,13 @@ TEST(Load, ThrowsTheCompleteReport) {
             "left for dp_shard: auto\n"
             "                 -> launch 6 or 9 ranks, or choose degrees whose product divides 8");
   }
+}
+
+TEST(Load, AFileThatIsNotThereIsNotCalledAMatterOfRanks) {
+  const std::string text = tests::error_text<UsageError>(
+      [] { load_or_throw({.file = "nowhere.yaml", .job = JobSize{.ranks = 8}}); });
+  EXPECT_THAT(text, StartsWith("nowhere.yaml cannot be used (1 problem)\n"));
+  EXPECT_THAT(text, HasSubstr("No such file"));
 }
 
 TEST(Load, ReadsEveryTypeFromAFileAndFromSet) {

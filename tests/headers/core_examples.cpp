@@ -22,6 +22,7 @@
 #include "shoal/core/json_fields.h"
 #include "shoal/core/log.h"
 #include "shoal/core/mapped_file.h"
+#include "shoal/core/number_in.h"
 #include "shoal/core/random.h"
 #include "shoal/core/shipped_file.h"
 #include "shoal/core/stack.h"
@@ -101,6 +102,14 @@ void mapped_file(void (*parse)(std::string_view)) {
   const MappedFile file("shard-00017.bin");
   file.advise(MappedFile::Access::kSequential);
   parse(file.bytes());
+}
+
+// shoal/core/number_in.h
+TEST(HeaderExamples, NumberIn) {
+  EXPECT_EQ(number_in<int>("-17"), -17);
+  EXPECT_EQ(number_in<uint32_t>("ff", 16), 255);
+  EXPECT_EQ(number_in<double>("1e-3"), 0.001);
+  EXPECT_EQ(number_in<int>("17 tokens"), std::nullopt);
 }
 
 // shoal/core/random.h

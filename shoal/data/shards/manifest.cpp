@@ -1,13 +1,13 @@
 #include "shoal/data/shards/manifest.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 
 #include "shoal/core/checksum.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
 #include "shoal/core/json_fields.h"
+#include "shoal/core/number_in.h"
 
 namespace shoal::data {
 namespace {
@@ -100,22 +100,20 @@ std::string digest(const json::Fields& fields, const std::string& key) {
 
 uint32_t checksum(const json::Fields& fields) {
   const std::string text = fields.text("crc32c");
-  uint32_t value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
-  if (text.size() != 8 || error != std::errc() || stop != text.data() + text.size())
+  const auto value = number_in<uint32_t>(text, 16);
+  if (text.size() != 8 || !value)
     throw DataError(format("{}.crc32c is '{}', not 8 hex digits", fields.path(), text));
-  return value;
+  return *value;
 }
 
 PackedCounts packed_from(const json::Fields& parent) {
   const json::Fields fields = parent.object("packed");
   PackedCounts packed;
   for (const std::string& key : fields.keys()) {
-    uint32_t length = 0;
-    const auto [stop, error] = std::from_chars(key.data(), key.data() + key.size(), length);
-    if (error != std::errc() || stop != key.data() + key.size() || length == 0)
+    const auto length = number_in<uint32_t>(key);
+    if (!length || *length == 0)
       throw DataError(format("{} has the key '{}', which is no length", fields.path(), key));
-    packed[length] = number_up_to(fields, key, kMaxTokensAll);
+    packed[*length] = number_up_to(fields, key, kMaxTokensAll);
   }
   return packed;
 }

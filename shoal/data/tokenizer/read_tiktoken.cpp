@@ -1,8 +1,8 @@
-#include <charconv>
 
 #include <sodium.h>
 
 #include "shoal/core/error.h"
+#include "shoal/core/number_in.h"
 #include "shoal/data/tokenizer/readers.h"
 
 namespace shoal::data {
@@ -22,11 +22,9 @@ std::string bytes_of_base64(std::string_view text, size_t line) {
 }
 
 TokenId rank_of(std::string_view text, size_t line) {
-  TokenId rank = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), rank);
-  if (error != std::errc() || stop != text.data() + text.size())
-    throw DataError(format("line {} does not end with a rank", line));
-  return rank;
+  const auto rank = number_in<TokenId>(text);
+  if (!rank) throw DataError(format("line {} does not end with a rank", line));
+  return *rank;
 }
 
 }  // namespace
