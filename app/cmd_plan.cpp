@@ -8,6 +8,7 @@
 #include "shoal/core/error.h"
 #include "shoal/core/limits.h"
 #include "shoal/core/quantities.h"
+#include "shoal/hugging_face/initial_model.h"
 #include "shoal/picture/plan_facts.h"
 #include "shoal/picture/step_lanes.h"
 #include "shoal/plan/composition.h"
@@ -42,8 +43,8 @@ struct PlanWords {
 };
 
 config::RunConfig checked_config(const PlanWords& words) {
-  config::RunConfig config = config::load_or_throw(
-      {.file = words.file, .sets = words.sets, .job = config::JobSize{.ranks = words.ranks}});
+  config::RunConfig config = config::load_or_throw(hugging_face::with_initial_model(
+      {.file = words.file, .sets = words.sets, .job = config::JobSize{.ranks = words.ranks}}));
   plan::require_layout(config, words.ranks);
   plan::require_vocabulary(config);
   return config;

@@ -7,6 +7,7 @@
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
 #include "shoal/core/quantities.h"
+#include "shoal/hugging_face/initial_model.h"
 #include "shoal/plan/advice.h"
 #include "shoal/plan/composition.h"
 #include "shoal/plan/search.h"
@@ -98,7 +99,8 @@ Report report_of(const SearchWords& words,
 }
 
 Job job_of(const SearchWords& words) {
-  Job job{.config = config::load_or_throw({.file = words.file, .sets = words.sets}),
+  Job job{.config = config::load_or_throw(
+              hugging_face::with_initial_model({.file = words.file, .sets = words.sets})),
           .cluster = config::load_cluster(words.cluster),
           .devices = words.gpus};
   plan::require_vocabulary(job.config);

@@ -8,6 +8,7 @@
 #include "shoal/core/limits.h"
 #include "shoal/core/quantities.h"
 #include "shoal/dry_run/dry_run.h"
+#include "shoal/hugging_face/initial_model.h"
 #include "shoal/plan/composition.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/program_text.h"
@@ -67,8 +68,8 @@ bool add_role(Report& report, const plan::Role& role, const dry_run::DryRun& fou
 }
 
 int execute(const ExecuteWords& words) {
-  const config::RunConfig config = config::load_or_throw(
-      {.file = words.file, .sets = words.sets, .job = config::JobSize{.ranks = words.ranks}});
+  const config::RunConfig config = config::load_or_throw(hugging_face::with_initial_model(
+      {.file = words.file, .sets = words.sets, .job = config::JobSize{.ranks = words.ranks}}));
   plan::require_layout(config, words.ranks);
   plan::require_vocabulary(config);
   if (words.cluster)

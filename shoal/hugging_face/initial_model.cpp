@@ -20,4 +20,11 @@ std::optional<config::ModelConfig> initial_model(const config::TrainConfig& trai
   return read_config(from).config;
 }
 
+config::Request with_initial_model(config::Request request) {
+  // Whether it can be run is a matter of the model that is not known yet.
+  const config::Loaded loaded = config::load({.file = request.file, .sets = request.sets});
+  if (loaded.found.problems.empty()) request.model = initial_model(loaded.config.train);
+  return request;
+}
+
 }  // namespace shoal::hugging_face

@@ -22,6 +22,18 @@ expect_text "$scratch/err" 'nowhere.yaml'
 expect_exit 0 "$shoal" plan check $config $vocabulary --ranks 8 --set parallel.pp=2 --set parallel.tp=2
 expect_text "$scratch/out" 'pp 2 x .* = 8 ranks: proven'
 
+# The model whose weights training begins with is the one that is planned.
+mkdir "$scratch/hf"
+cat >"$scratch/hf/config.json" <<'JSON'
+{"model_type": "llama", "hidden_size": 24, "intermediate_size": 52, "num_hidden_layers": 2, "num_attention_heads": 3,
+ "num_key_value_heads": 1, "vocab_size": 101, "max_position_embeddings": 17, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+ "hidden_act": "silu", "tie_word_embeddings": false}
+JSON
+expect_exit 0 "$shoal" plan counts $config --set "train.init_from=$scratch/hf" --json
+expect_text "$scratch/out" '"parameters": 15528,'  # 2 x 101 x 24, 2 blocks of 1536 + 3744 + 48, and 24
+expect_exit 3 "$shoal" plan $config --set "train.init_from=$scratch/nowhere"
+expect_text "$scratch/err" 'must be scratch, resume or a Hugging Face directory'
+
 # What a GPU must have: tensors, and beside them a context, three communicators (pipeline of two, tensors of two, all four; data ranks are
 # alone) and what the allocator reserves.
 # shellcheck disable=SC2086

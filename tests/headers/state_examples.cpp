@@ -165,6 +165,9 @@ TEST(HeaderExamples, InitialModel) {
   config.train.init_from = "nowhere";
   EXPECT_THROW((void)initial_model(config.train), DataError);
 }
+void config_of_a_plan(const config::Request& request) {
+  const config::RunConfig config = config::load_or_throw(with_initial_model(request));
+}
 
 // shoal/hugging_face/weight_source.h
 void hugging_face_weights(const Checkpoint& checkpoint,
