@@ -44,6 +44,7 @@ bool holds(const CommittedCheckpoint& candidate) {
     if (step == candidate.step) return true;
     log::warn("{} is passed over: it holds step {}", candidate.path.string(), step);
   } catch (const DataError& error) {
+    if (error.exit_code() == ExitCode::kStorage) throw;
     log::warn("{} is passed over: {}", candidate.path.string(), error.what());
   }
   return false;
@@ -103,6 +104,7 @@ std::optional<BestCheckpoint> best(const fs::path& root) {
     if (best.step > kMaxStep || fields.require("value").get(best.value) != simdjson::SUCCESS)
       throw DataError("step and value are not numbers of a checkpoint");
   } catch (const DataError& error) {
+    if (error.exit_code() == ExitCode::kStorage) throw;
     throw DataError(
         format("{}: {}; remove it to forget which was the best", path.string(), error.what()));
   }

@@ -7,7 +7,8 @@
 //
 // The directory itself is the truth, not a note about it: a checkpoint is valid when its manifest
 // is and its files have their sizes, of which only some are checked here. An invalid one is skipped
-// with a warning. Only rank 0 of a run may write; any process may read.
+// with a warning. One that a file system cannot read at the moment is none of these: DataError with
+// kStorage. Only rank 0 of a run may write; any process may read.
 #pragma once
 
 #include <cstddef>

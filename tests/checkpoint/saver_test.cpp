@@ -27,6 +27,7 @@
 #include "shoal/verify/side.h"
 
 #include "tests/support/error_text.h"
+#include "tests/support/no_more_files.h"
 #include "tests/support/run_ranks.h"
 #include "tests/support/shared_dir.h"
 
@@ -225,30 +226,13 @@ TEST(Resume, PassesOverADamagedCheckpoint) {
   });
 }
 
-// This process may open no more files: as on a host whose file system fails for a while.
-class NoMoreFiles {
- public:
-  NoMoreFiles() {
-    EXPECT_EQ(::getrlimit(RLIMIT_NOFILE, &before_), 0);
-    struct rlimit limit = before_;
-    limit.rlim_cur = 0;
-    EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
-  }
-  NoMoreFiles(const NoMoreFiles&) = delete;
-  NoMoreFiles& operator=(const NoMoreFiles&) = delete;
-  ~NoMoreFiles() { (void)::setrlimit(RLIMIT_NOFILE, &before_); }
-
- private:
-  struct rlimit before_ {};
-};
-
 TEST(Resume, DoesNotGoBackBecauseAFileSystemFails) {
   const tests::SharedDir dir("SHOAL_RESUME_STORAGE");
   on_ranks(3, {"parallel.sharding=full_shard"}, [&](const OnRank& rank) {
     (void)save(dir.path(), 1, rank.state(), {});
     rank.take_step(0);
     (void)save(dir.path(), 2, rank.state(), {});
-    std::optional<NoMoreFiles> limit;
+    std::optional<tests::NoMoreFiles> limit;
     std::optional<ExitCode> code;
     try {
       (void)resume_newest(dir.path(), rank.state(), [&](const Described& /*found*/) {

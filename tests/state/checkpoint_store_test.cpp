@@ -9,6 +9,7 @@
 #include "shoal/state/checkpoint_writer.h"
 
 #include "tests/support/error_text.h"
+#include "tests/support/no_more_files.h"
 #include "tests/support/temp_dir.h"
 
 namespace shoal::state {
@@ -18,6 +19,7 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using tests::error_text;
 using tests::TempDir;
 
@@ -117,6 +119,27 @@ TEST(CheckpointStore, ABestFileThatCannotBeReadStopsPruning) {
         << text;
   }
   EXPECT_THAT(steps_in(dir.path()), ElementsAre(1, 2, 3));
+}
+
+// The best checkpoint is not forgotten, and pruned, because it could not be read for a while.
+TEST(CheckpointStore, AFileSystemThatFailsIsNoReasonToPassACheckpointOver) {
+  const TempDir dir;
+  save(dir.path(), 1);
+  mark_best(dir.path(), 1, 0.5);
+  const auto failure_of = [](auto function) {
+    const tests::NoMoreFiles fails;
+    try {
+      function();
+    } catch (const DataError& error) {
+      EXPECT_THAT(error.what(), Not(HasSubstr("remove it")));
+      return error.exit_code();
+    }
+    return ExitCode::kDone;
+  };
+  EXPECT_EQ(failure_of([&] { mark_best(dir.path(), 1, 0.4); }), ExitCode::kStorage);
+  EXPECT_EQ(failure_of([&] { (void)best(dir.path()); }), ExitCode::kStorage);
+  EXPECT_EQ(failure_of([&] { (void)checkpoints_in(dir.path()); }), ExitCode::kStorage);
+  EXPECT_EQ(best(dir.path()).value().value, 0.5);
 }
 
 TEST(CheckpointStore, RemovesOnlyWhatIsUnfinished) {
