@@ -46,12 +46,6 @@ void require_prompt(const std::vector<data::TokenId>& prompt, int64_t context) {
              tokens, context));
 }
 
-std::string joined(const std::vector<std::string>& lines) {
-  std::string text;
-  for (const std::string& line : lines) text += (text.empty() ? "" : "; ") + line;
-  return text;
-}
-
 }  // namespace
 
 Trainer::~Trainer() = default;
@@ -96,7 +90,7 @@ Trainer::Trainer(config::RunConfig config,
   if (foreign && !resuming && !next_round) checkpoint::load_hugging_face(from, *model_);
   if (config_.train.precision == config::Precision::kFp16)
     scaler_ = std::make_unique<optim::GradientScaler>(at::TensorOptions().device(ranks_.device()));
-  replicas_ = std::make_unique<const parallel::ReplicaCheck>(*model_, ranks_);
+  wrong_bits_ = std::make_unique<WrongBits>(*model_, ranks_, world_, [this] { finish_save(); });
   if (resuming) take_up(checkpoints_.resume(training_state(), description()));
   if (next_round) take_over(carried);
   meter_ = std::make_unique<StepMeter>(
@@ -157,7 +151,8 @@ state::Values Trainer::description() const {
 }
 
 void Trainer::take_step() {
-  StepTimeline* const timeline = tracer_->begin(progress_.step + 1);
+  const int64_t step = progress_.step + 1;
+  StepTimeline* const timeline = tracer_->begin(step);
   unread_.begin();
   StepFigures figures;
   parallel::ListenerPair times_and_traces(&figures.times, timeline);
@@ -174,13 +169,14 @@ void Trainer::take_step() {
   parallel::StepOptions options{.lr = figures.lr, .gradient_scale = scale};
   std::optional<StepWitness> witness;
   const int64_t every = config_.train.replay_every;
-  if (every > 0 && (progress_.step + 1) % every == 0) witness.emplace(*model_);
+  if (every > 0 && step % every == 0) witness.emplace(*model_);
   parallel::ListenerPair listeners(witness ? &*witness : nullptr, &times_and_traces);
   options.listener = &listeners;
   const at::Tensor loss = model_->forward_backward(micro_batches, options);
-  if (witness) replay(micro_batches, options, *witness);
+  if (witness) wrong_bits_->require_same_replay(step, micro_batches, options, *witness);
   const optim::Update update = model_->update(timeline);
-  if (!witness && is_suspicious(update)) replay(micro_batches, options, StepWitness(*model_));
+  if (!witness && is_suspicious(update))
+    wrong_bits_->require_same_replay(step, micro_batches, options, StepWitness(*model_));
   if (scaler_) scaler_->update(/*overflown=*/update.gradient_norm.isfinite().logical_not());
   figures.step = ++progress_.step;
   figures.tokens = progress_.tokens += config_.train.batch * config_.model.context;
@@ -194,45 +190,12 @@ bool Trainer::is_suspicious(const optim::Update& update) const {
          update.skipped.item<float>() > 0;
 }
 
-void Trainer::replay(std::span<const model::Pass> passes,
-                     const parallel::StepOptions& options,
-                     const StepWitness& first) {
-  const std::string who = joined(replayed_differently(*model_, world_, passes, options, first));
-  const int64_t step = progress_.step + 1;
-  if (who.empty()) {
-    if (writes() && !first.has_listened())
-      log::warn(
-          "step {} is skipped, and its replay computes the same result: its samples or the "
-          "weights are the cause, not a transient error of a rank",
-          step);
-    return;
-  }
-  const std::string what =
-      format("the replay of step {} computes a different result: {}", step, who);
-  if (ranks_.device().is_cpu()) end_of_trust(what);
-  if (writes()) log::warn("{}; kernels of this device may add in an order that varies", what);
-}
-
-void Trainer::compare_replicas() {
-  if (world_.size() == 1) return;
-  const std::vector<std::string> damage = replicas_->differences(world_);
-  if (!damage.empty()) end_of_trust(format("after step {}: {}", progress_.step, joined(damage)));
-}
-
 void Trainer::finish_save() {
   try {
     checkpoints_.finish();
   } catch (const DataError& error) {
     if (writes()) log::warn("the previous save failed: {}", error.what());
   }
-}
-
-void Trainer::end_of_trust(const std::string& why) {
-  finish_save();
-  throw Error(ExitCode::kReplayFailed,
-              why +
-                  "; this state is not saved: go on from the newest checkpoint, without the host "
-                  "if it is named again");
 }
 
 void Trainer::read_records() {
@@ -388,7 +351,7 @@ End Trainer::take_steps(metrics::Sinks& sinks) {
     end = agree_after_step();
     const bool stopped = end == End::kStopped;
     const bool compared = due(config_.train.compare_every);
-    if (compared) compare_replicas();
+    if (compared) wrong_bits_->require_same_replicas(progress_.step);
     const bool evaluating =
         config_.train.eval_every > 0 && !stopped && (due(config_.train.eval_every) || last);
     const bool saving = due(config_.train.save_every) || last || stopped;
@@ -400,7 +363,8 @@ End Trainer::take_steps(metrics::Sinks& sinks) {
     const bool best = checkpoints_.is_best(val_loss);
     write_records(saving || best, sinks);
     if (!saving && !best) continue;
-    if (config_.train.compare_every > 0 && !compared) compare_replicas();
+    if (config_.train.compare_every > 0 && !compared)
+      wrong_bits_->require_same_replicas(progress_.step);
     try {
       save(best ? val_loss : std::nullopt, last || stopped);
     } catch (const DataError& error) {

@@ -18,7 +18,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -32,16 +31,15 @@
 #include "shoal/metrics/sink.h"
 #include "shoal/optim/gradient_scaler.h"
 #include "shoal/parallel/parallel_model.h"
-#include "shoal/parallel/replica_check.h"
 #include "shoal/train/carried.h"
 #include "shoal/train/progress.h"
 #include "shoal/train/run_checkpoints.h"
 #include "shoal/train/step_meter.h"
 #include "shoal/train/step_poll.h"
-#include "shoal/train/step_replay.h"
 #include "shoal/train/step_tracer.h"
 #include "shoal/train/stragglers.h"
 #include "shoal/train/unread_steps.h"
+#include "shoal/train/wrong_bits.h"
 
 namespace shoal::train {
 
@@ -122,17 +120,8 @@ class Trainer {
   // Whether a step that was skipped is worth a replay: the first of several, where its verdict can
   // be read at once. With fp16 gradients overflow now and then, and a smaller scale is the cure.
   [[nodiscard]] bool is_suspicious(const optim::Update& update) const;
-  // Replays the step after the finished ones. Throws when a CPU computes other bits; on another
-  // device a difference is only logged, because its kernels may add in an order that varies.
-  void replay(std::span<const model::Pass> passes,
-              const parallel::StepOptions& options,
-              const StepWitness& first);
   // Waits for the save in progress; a failure is only logged.
   void finish_save();
-  // Throws when a rank holds other bits than its replicas.
-  void compare_replicas();
-  // Ends the run after a hardware error; first finishes the save in progress, of an earlier step.
-  [[noreturn]] void end_of_trust(const std::string& why);
   // Reads the figures of the steps since the last call into records_.
   void read_records();
   // Writes those, and forgets them.
@@ -174,7 +163,7 @@ class Trainer {
   StepPoll poll_;
   Stragglers stragglers_;
   std::unique_ptr<StepMeter> meter_;
-  std::unique_ptr<const parallel::ReplicaCheck> replicas_;
+  std::unique_ptr<WrongBits> wrong_bits_;
   std::unique_ptr<StepTracer> tracer_;
   UnreadSteps unread_;
   std::vector<metrics::StepRecord> records_;  // that are not written yet

@@ -28,6 +28,7 @@
 #include "shoal/train/step_timeline.h"
 #include "shoal/train/step_tracer.h"
 #include "shoal/train/trainer.h"
+#include "shoal/train/wrong_bits.h"
 #include "shoal/verify/agreement.h"
 #include "shoal/verify/random_case.h"
 #include "shoal/verify/side.h"
@@ -220,6 +221,19 @@ void stragglers(comm::World& world, const plan::Mesh& mesh) {
   stragglers.begin_step();
   const std::vector<Stragglers::Slow> slow = stragglers.end_step();
   log::warn("{}", stragglers.names(slow));
+}
+
+// shoal/train/wrong_bits.h
+void wrong_bits(parallel::ParallelModel& model,
+                const parallel::Ranks& ranks,
+                comm::World& world,
+                const std::vector<model::Pass>& passes,
+                const parallel::StepOptions& options,
+                const StepWitness& witness,
+                void (*finish_save)()) {
+  WrongBits wrong_bits(model, ranks, world, [&] { finish_save(); });
+  wrong_bits.require_same_replay(41, passes, options, witness);
+  wrong_bits.require_same_replicas(41);
 }
 
 // shoal/train/step_replay.h
