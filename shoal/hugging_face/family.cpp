@@ -5,7 +5,13 @@
 namespace shoal::hugging_face {
 namespace {
 
-using namespace config;  // NOLINT(google-build-using-namespace): this file is about its names
+using config::Activation;
+using config::BiasOn;
+using config::ModelConfig;
+using config::NormKind;
+using config::NormPlace;
+using config::Positions;
+using config::QkNorm;
 
 bool is_gpt2(const ModelConfig& c) {
   return c.positions == Positions::kLearned && c.norm == NormKind::kLayer &&
