@@ -193,7 +193,7 @@ def goes_on_after(run):
 
 def loses_a_host(scratch, name, lose, *launch):
     """The second host cannot be reached any more."""
-    words = [f"data.sources=[{scratch / 'tokens'}]", *COMMON, "parallel.pp=2", "train.background_save=false", "train.keep=1000000",
+    words = [f"data.sources=[{scratch / 'tokens'}]", *COMMON, "parallel.pp=2", "train.background_save=false", "train.keep=100000",
              f"plan.cluster={SOURCE / 'clusters/xeon_amx.yaml'}", "plan.other_ranks=search"]
     struck = Run(scratch, name, *words, ranks=2, before=FIRST,
                  launch=("--hostfile", str(scratch / "hosts.txt"), "--min-hosts", "1", *launch))

@@ -18,7 +18,7 @@ REQUEUE = 75  # exit code of a run that was told to stop and has saved, or has l
 # A run that is disturbed is told to stop when enough was seen of it: a number of steps that is set before is too small on one
 # machine and takes minutes on another.
 ENDLESS = "train.steps=1000000"
-SAVES_EVERY_STEP = ["train.save_every=1", "train.keep=1000000", "train.background_save=false"]
+SAVES_EVERY_STEP = ["train.save_every=1", "train.keep=100000", "train.background_save=false"]
 
 
 def shoal(*words, code=0, **more):
