@@ -119,7 +119,7 @@ TEST_F(RendezvousTest, ARankThatWasStartedAgainWaitsForTheLauncherOfAnotherHost)
   const RendezvousOptions options{.patience = 50ms, .deadline = 1s};
   std::thread early([&] { EXPECT_NO_THROW(meet(of_two_hosts(1), environment, options)); });
   std::this_thread::sleep_for(500ms);  // ten times as long as it would wait
-  std::optional<Rendezvous> zero;  // its store is there until the other has met it
+  std::optional<Rendezvous> zero;      // its store is there until the other has met it
   EXPECT_NO_THROW(zero.emplace(meet(of_two_hosts(0), environment, options)));
   early.join();
 }

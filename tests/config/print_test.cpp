@@ -46,9 +46,7 @@ class RoundTrip : public ::testing::Test {};
 using Configs = ::testing::Types<RunConfig, Everything>;
 TYPED_TEST_SUITE(RoundTrip, Configs);
 
-TYPED_TEST(RoundTrip, DefaultsReadBack) {
-  expect_round_trip(TypeParam{}, perturbed<TypeParam>());
-}
+TYPED_TEST(RoundTrip, DefaultsReadBack) { expect_round_trip(TypeParam{}, perturbed<TypeParam>()); }
 
 TYPED_TEST(RoundTrip, EveryOtherValueReadsBack) {
   expect_round_trip(perturbed<TypeParam>(), TypeParam{});

@@ -153,6 +153,7 @@ def main():
     parser.add_argument("--losses", type=int, default=30, help="in all")
     parser.add_argument("--kind", choices=sorted(set(KINDS)), help="lose ranks in one way only")
     parser.add_argument("--only", type=int, choices=range(len(LAYOUTS)), help="hunt on one layout, without spare ranks")
+    parser.add_argument("--within", type=float, default=2, help="seconds without steps that are allowed after a kill")
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()
     print(f"seed {options.seed}")
@@ -210,7 +211,8 @@ def main():
             wrong += problem is not None
     print(f"without steps: after a kill {summary(gaps['killed'])}; after one that left rank 0 behind {summary(gaps['behind'])}; after a rank fell "
           f"silent {summary(gaps['stopped'])}, of which {SILENCE} s are silence; when the replica returned {summary(gaps['back'])}")
-    slow = max(gaps["behind"] + gaps["killed"] + gaps["back"], default=0) > 2 or max(gaps["stopped"], default=0) > SILENCE + 2 * BEAT + 2
+    slow = (max(gaps["behind"] + gaps["killed"] + gaps["back"], default=0) > options.within
+            or max(gaps["stopped"], default=0) > SILENCE + 2 * BEAT + options.within)
     return 1 if wrong or slow else 0
 
 
