@@ -32,7 +32,7 @@ std::string given_up_key(int round, int seat) {
 std::string next_key(int round) { return format("rounds/{}/next", round); }
 
 // Other processes wrote these: a text that is no number is none.
-std::optional<int64_t> count_in(std::string_view text) {
+std::optional<int64_t> number_told(std::string_view text) {
   const auto number = number_in<int64_t>(text);
   return number && *number >= 0 ? number : std::nullopt;
 }
@@ -48,7 +48,7 @@ std::string text_of(const RoundDecision& decision) {
 
 // Returns the seat that a text names; nothing when it names none.
 std::optional<int> seat_in(std::string_view text, int seats) {
-  const std::optional<int64_t> number = count_in(text);
+  const std::optional<int64_t> number = number_told(text);
   if (!number || *number >= seats) return std::nullopt;
   return static_cast<int>(*number);
 }
@@ -71,7 +71,7 @@ bool add_word(std::string_view word, int seats, Round& round) {
 std::optional<Round> parsed(std::string_view text, int number, int seats) {
   Round round{.number = number, .seats = {}};
   const size_t first = std::min(text.find(' '), text.size());
-  const std::optional<int64_t> step = count_in(text.substr(0, first));
+  const std::optional<int64_t> step = number_told(text.substr(0, first));
   if (!step) return std::nullopt;
   round.step = *step;
   for (size_t at = first + 1; at <= text.size();) {
@@ -103,7 +103,7 @@ Round Rounds::first(int seats) {
 }
 
 std::optional<Round> Rounds::called() {
-  const std::optional<int64_t> current = count_in(store_->get(kCurrent, options_.deadline));
+  const std::optional<int64_t> current = number_told(store_->get(kCurrent, options_.deadline));
   if (!current) throw PeerLost("the store does not say which round of the job this is");
   return wait_from(static_cast<int>(*current));
 }
@@ -195,7 +195,8 @@ RoundEnd Rounds::collect(const Round& over) {
   }
   RoundEnd end;
   end.reports.reserve(left.size());
-  for (size_t i = 0; i < left.size(); ++i) end.reports.push_back({left[i], count_in(reports[i])});
+  for (size_t i = 0; i < left.size(); ++i)
+    end.reports.push_back({left[i], number_told(reports[i])});
   for (const auto& [seat, arrival] : waiting_outside(over)) {
     end.waiting.push_back(seat);
     arrivals_[seat] = arrival;
