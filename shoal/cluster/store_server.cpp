@@ -5,7 +5,8 @@
 #include <cerrno>
 #include <condition_variable>
 #include <cstring>
-#include <deque>
+#include <iterator>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -113,7 +114,7 @@ class StoreServer::Loop {
 
   [[nodiscard]] int milliseconds_to_next_deadline() const {
     Clock::time_point next = Clock::now() + std::chrono::hours(1);
-    if (!strangers_.empty()) next = std::min(next, strangers_.front().until);
+    if (!strangers_.empty()) next = std::min(next, strangers_.begin()->second);
     if (const auto waiter = waiting_.next_deadline()) next = std::min(next, *waiter);
     if (accept_paused_until_) next = std::min(next, *accept_paused_until_);
     const auto left = std::chrono::ceil<Duration>(next - Clock::now()).count();
@@ -121,7 +122,7 @@ class StoreServer::Loop {
   }
 
   void expire(Clock::time_point now) {
-    while (!strangers_.empty() && strangers_.front().until <= now) turn_away_oldest_stranger();
+    while (!strangers_.empty() && strangers_.begin()->second <= now) turn_away_oldest_stranger();
     answer_all(waiting_.overdue(now));
     if (accept_paused_until_ && *accept_paused_until_ <= now) {
       accept_paused_until_.reset();
@@ -170,8 +171,7 @@ class StoreServer::Loop {
   }
 
   void greet(UniqueFd fd) {
-    if (num_strangers_ >= options_.max_strangers) make_room();
-    ++num_strangers_;
+    if (std::ssize(strangers_) >= options_.max_strangers) make_room();
     const int on = 1;
     ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     keep_alive(fd.get(), options_.silence);
@@ -180,34 +180,27 @@ class StoreServer::Loop {
     connection.id = id;
     connection.fd = std::move(fd);
     connection.interest = EPOLLIN | EPOLLRDHUP;
-    strangers_.push_back({id, Clock::now() + options_.greeting});
+    strangers_[id] = Clock::now() + options_.greeting;
     watch(EPOLL_CTL_ADD, connection.fd.get(), connection.interest, id);
     send(connection, connection.peer.greeting());
   }
 
-  // Turns one stranger away if there is any. Those who have proven themselves since do not count:
-  // thousands of ranks that connect at once must not push each other out.
+  // Thousands of ranks that connect at once must not push each other out: only who has not proven
+  // the secret makes room.
   void make_room() {
-    const int before = num_strangers_;
-    while (!strangers_.empty() && num_strangers_ == before) turn_away_oldest_stranger();
+    if (!strangers_.empty()) turn_away_oldest_stranger();
   }
 
   void turn_away_oldest_stranger() {
-    const ConnectionId id = strangers_.front().id;
-    strangers_.pop_front();
-    const auto found = connections_.find(id);
-    if (found == connections_.end() || found->second.peer.admitted())
-      return;  // gone, or admitted since
-    connections_.erase(found);
-    --num_strangers_;
+    connections_.erase(strangers_.begin()->first);
+    strangers_.erase(strangers_.begin());
     const std::lock_guard lock(counts_mutex_);
     ++counts_.turned_away;
   }
 
   void close(Connection& connection) {
     waiting_.leave(connection.id);
-    const bool admitted = connection.peer.admitted();
-    if (!admitted) --num_strangers_;
+    const bool admitted = strangers_.erase(connection.id) == 0;
     const std::optional<StoreRequest> will = std::move(connection.will);
     connections_.erase(connection.id);
     if (will) execute_will(*will);
@@ -249,7 +242,7 @@ class StoreServer::Loop {
       ++counts_.clients;
       ++counts_.admitted;
     }
-    --num_strangers_;
+    strangers_.erase(connection.id);
     send(connection, connection.peer.admit(options_.secret));
     return true;
   }
@@ -352,11 +345,6 @@ class StoreServer::Loop {
     for (const auto& [id, answer] : answers) reply(connections_.at(id), answer);
   }
 
-  struct Stranger {
-    ConnectionId id;
-    Clock::time_point until;
-  };
-
   const StoreServerOptions options_;
   StoreTable table_;
   StoreWaiting waiting_;
@@ -367,9 +355,8 @@ class StoreServer::Loop {
 
   ConnectionId next_id_ = kFirstConnectionId;
   std::unordered_map<ConnectionId, Connection> connections_;
-  // In the order of their deadlines; admitted ones and those who are gone stay until theirs passes.
-  std::deque<Stranger> strangers_;
-  int num_strangers_ = 0;  // without those
+  // Who has not proven the secret yet, and until when that may take: ids ascend, and so do the times.
+  std::map<ConnectionId, Clock::time_point> strangers_;
   std::optional<Clock::time_point> accept_paused_until_;
 
   mutable std::mutex counts_mutex_;
