@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "shoal/core/any_bytes.h"
 #include "shoal/core/format.h"
 
 namespace shoal::config {
@@ -14,40 +15,18 @@ unsigned char byte_at(std::string_view text, size_t index) {
   return static_cast<unsigned char>(text[index]);
 }
 
-// How many bytes the UTF-8 sequence at the front of `text` has; 0 if it is not one. Over-long
-// forms, surrogates and what lies beyond U+10FFFF are not (RFC 3629, section 4).
-size_t sequence_length(std::string_view text) {
-  const unsigned char first = byte_at(text, 0);
-  if (first < 0x80) return 1;
-  const size_t length = first >= 0xF0 ? 4 : (first >= 0xE0 ? 3 : 2);
-  if (first < 0xC2 || first > 0xF4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte_at(text, i) & 0xC0U) != 0x80U) return 0;
-  }
-  const unsigned char second = byte_at(text, 1);
-  const bool over_long = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
-  const bool surrogate = first == 0xED && second > 0x9F;
-  const bool too_large = first == 0xF4 && second > 0x8F;
-  return over_long || surrogate || too_large ? 0 : length;
-}
-
 bool is_plain(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
          std::string_view("_-+./:%").find(c) != std::string_view::npos;
 }
 
-// U+0080..U+009F, which some terminals obey like escape sequences.
-bool is_c1_control(std::string_view sequence) {
-  return sequence.size() == 2 && byte_at(sequence, 0) == 0xC2 && byte_at(sequence, 1) < 0xA0;
-}
-
 // Removes the first character from `text`, or a byte that begins none, and returns it as a terminal
 // may get it.
 std::string take_printable(std::string_view& text) {
-  const size_t length = sequence_length(text);
+  const size_t length = character_size(text);
   const std::string_view piece = text.substr(0, std::max<size_t>(length, 1));
   text.remove_prefix(piece.size());
-  if (length > 0 && !is_control(piece[0]) && !is_c1_control(piece)) return std::string(piece);
+  if (length > 0 && !steers_terminal(piece)) return std::string(piece);
   std::string escaped;
   for (const char c : piece) escaped += format("\\x{:02x}", static_cast<unsigned char>(c));
   return escaped;
@@ -71,7 +50,7 @@ std::optional<BadText> find_bad_text(std::string_view text) {
       return BadText{offset, format("holds the control character 0x{:02x}", byte_at(text, offset)),
                      "delete it; a config is text"};
     }
-    const size_t length = sequence_length(text.substr(offset));
+    const size_t length = character_size(text.substr(offset));
     if (length == 0) {
       return BadText{
           offset, format("is not UTF-8: byte 0x{:02x} begins no character", byte_at(text, offset)),

@@ -23,8 +23,8 @@ enum class ExitCode : int {
   kDifferent = 1,      // the compared things differ, as with diff(1)
   kUsage = 2,          // wrong command line or config: retrying cannot help
   kData = 3,           // a file is missing, damaged or not what it claims to be
-  kReplayAsked = 16,   // suspicious numerics: run the step again elsewhere
-  kReplayFailed = 17,  // what must be equal is not: some hardware computes or holds wrong bits
+  kSkippedSteps = 16,  // so many steps in a row were skipped that the run does not learn
+  kUnequal = 17,       // what must be equal is not: layouts, replicas, a step that is done again
   kBug = 70,           // shoal is wrong
   kStuck = 71,         // a thread of this rank made no progress until the deadline
   kStorage = 74,       // a file system has no space or fails: that may pass

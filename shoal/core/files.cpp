@@ -116,17 +116,22 @@ std::string ChunkReader::next(size_t max_bytes) {
   return chunk;
 }
 
-std::string read_file(const fs::path& path, size_t max_bytes) {
+RegularFile open_regular_file(const fs::path& path, int more_flags) {
   // O_NONBLOCK: opening a named pipe must not wait for a writer; fstat refuses it right after.
-  const UniqueFd fd = open_or_throw(path, O_RDONLY | O_NONBLOCK);
+  UniqueFd fd = open_or_throw(path, O_RDONLY | O_NONBLOCK | more_flags);
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) throw_file_error("inspect", path);
   if (!S_ISREG(status.st_mode)) throw DataError(format("{} is not a regular file", path.string()));
-  if (static_cast<uint64_t>(status.st_size) > max_bytes) {
+  return {std::move(fd), static_cast<uint64_t>(status.st_size)};
+}
+
+std::string read_file(const fs::path& path, size_t max_bytes) {
+  const auto [fd, bytes] = open_regular_file(path);
+  if (bytes > max_bytes) {
     throw DataError(format("{} has {} bytes, but at most {} are accepted here", path.string(),
-                           status.st_size, max_bytes));
+                           bytes, max_bytes));
   }
-  std::string content(static_cast<size_t>(status.st_size), '\0');
+  std::string content(bytes, '\0');
   size_t filled = 0;
   while (filled < content.size()) {
     const ssize_t got = ::read(fd.get(), content.data() + filled, content.size() - filled);

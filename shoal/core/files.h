@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -35,6 +36,15 @@ constexpr unsigned kFileMode = 0640;
 // Throws a DataError with the text of errno: "cannot open PATH: No such file or directory (errno
 // 2)".
 [[noreturn]] void throw_file_error(const char* verb, const std::filesystem::path& path);
+
+struct RegularFile {
+  UniqueFd fd;
+  uint64_t bytes = 0;
+};
+
+// Opens a regular file for reading. Anything else is refused: a named pipe without waiting for its
+// writer. `more_flags` are those of open().
+RegularFile open_regular_file(const std::filesystem::path& path, int more_flags = 0);
 
 // Returns the content of a regular file. Throws DataError for a file larger than max_bytes, before
 // anything is allocated.

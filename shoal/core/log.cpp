@@ -7,6 +7,8 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 
+#include "shoal/core/any_bytes.h"
+
 namespace shoal::log {
 namespace {
 
@@ -69,8 +71,9 @@ void warn_once(const std::string& subject, const std::string& line) {
   warn("{}", line);
 }
 
+// A line may quote what others wrote: names of files, messages of peers.
 void write(Level level, const std::string& line) {
-  state().logger->log(to_spdlog(level), spdlog::string_view_t(line));
+  state().logger->log(to_spdlog(level), spdlog::string_view_t(one_line(line)));
 }
 
 }  // namespace shoal::log

@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "shoal/core/error.h"
@@ -34,14 +33,8 @@ int advice_of(MappedFile::Access access) {
 }  // namespace
 
 MappedFile::MappedFile(const std::filesystem::path& path) {
-  // O_NONBLOCK: opening a named pipe must not wait for a writer; fstat refuses it right after.
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.valid()) throw_file_error("open", path);
-  struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) throw_file_error("inspect", path);
-  if (!S_ISREG(status.st_mode)) throw DataError(format("{} is not a regular file", path.string()));
-  if (status.st_size == 0) return;  // mmap refuses to map nothing
-  const auto size = static_cast<size_t>(status.st_size);
+  const auto [fd, size] = open_regular_file(path);
+  if (size == 0) return;  // mmap refuses to map nothing
   const void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
   if (address == MAP_FAILED) throw_file_error("map", path);
   bytes_ = {static_cast<const char*>(address), size};

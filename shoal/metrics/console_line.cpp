@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "shoal/metrics/any_bytes.h"
+#include "shoal/core/any_bytes.h"
 
 namespace shoal::metrics {
 

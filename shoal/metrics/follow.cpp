@@ -1,8 +1,8 @@
 #include "shoal/metrics/follow.h"
 
 #include <cerrno>
+#include <system_error>
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "shoal/core/error.h"
@@ -37,8 +37,9 @@ std::string bytes_at(const UniqueFd& fd,
 
 void GrowingFile::read(const std::function<void()>& restart,
                        const std::function<void(std::string_view)>& line) {
-  const UniqueFd fd(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid() && errno != ENOENT) throw_file_error("open", path_);
+  std::error_code unknown;
+  const bool is_there = std::filesystem::exists(path_, unknown) || unknown;
+  const UniqueFd fd = is_there ? open_regular_file(path_).fd : UniqueFd();
   const size_t last = last_line_.size();
   if (!fd.valid() || bytes_at(fd, path_, read_ - last, last) != last_line_) {
     if (read_ > 0) restart();

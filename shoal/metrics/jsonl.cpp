@@ -1,12 +1,13 @@
 #include "shoal/metrics/jsonl.h"
 
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <string>
 
+#include "shoal/core/any_bytes.h"
 #include "shoal/core/format.h"
 #include "shoal/core/json_fields.h"
-#include "shoal/metrics/any_bytes.h"
 
 namespace shoal::metrics {
 namespace {
@@ -41,11 +42,12 @@ using json::element;
 
 // A number, or one of the strings that stand for what JSON cannot write.
 std::optional<double> real_of(element value) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   double number = 0;
-  if (value.get_double().get(number) == simdjson::SUCCESS) return number;
+  if (value.get_double().get(number) == simdjson::SUCCESS)
+    return std::abs(number) <= kLargestFigure ? number : std::copysign(kInfinity, number);
   std::string_view text;
   if (value.get_string().get(text) != simdjson::SUCCESS) return std::nullopt;
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (text == "nan") return std::numeric_limits<double>::quiet_NaN();
   if (text == "inf") return kInfinity;
   if (text == "-inf") return -kInfinity;

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "shoal/core/any_bytes.h"
 #include "shoal/core/format.h"
-#include "shoal/metrics/any_bytes.h"
 
 namespace shoal::metrics {
 namespace {

@@ -3,13 +3,16 @@
 #include <algorithm>
 #include <array>
 
+#include "shoal/core/any_bytes.h"
 #include "shoal/core/format.h"
 #include "shoal/core/json_text.h"
-#include "shoal/metrics/any_bytes.h"
+#include "shoal/core/number_in.h"
 
 namespace shoal::metrics {
 namespace {
 
+constexpr std::string_view kNameBegins = "trace-step-";
+constexpr std::string_view kNameEnds = ".json";
 constexpr std::array kKinds = {"step", "data", "operation", "wait", "call"};
 
 // The format counts microseconds.
@@ -88,6 +91,14 @@ std::string trace_file(const TraceFacts& facts, const std::vector<std::string>& 
       all.empty() ? "" : std::string_view(all).substr(1));
 }
 
-std::string trace_name(int64_t step) { return format("trace-step-{:06}.json", step); }
+std::string trace_name(int64_t step) { return format("{}{:06}{}", kNameBegins, step, kNameEnds); }
+
+std::optional<int64_t> step_of_trace(std::string_view name) {
+  if (!name.starts_with(kNameBegins) || !name.ends_with(kNameEnds)) return std::nullopt;
+  name.remove_prefix(kNameBegins.size());
+  if (name.size() <= kNameEnds.size()) return std::nullopt;
+  name.remove_suffix(kNameEnds.size());
+  return number_in<int64_t>(name);
+}
 
 }  // namespace shoal::metrics

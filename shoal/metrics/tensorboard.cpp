@@ -9,8 +9,8 @@
 
 #include <unistd.h>
 
+#include "shoal/core/any_bytes.h"
 #include "shoal/core/error.h"
-#include "shoal/metrics/any_bytes.h"
 #include "shoal/metrics/event_proto.h"
 
 namespace shoal::metrics {

@@ -6,9 +6,9 @@
 
 #include <unistd.h>
 
+#include "shoal/core/any_bytes.h"
 #include "shoal/core/console.h"
 #include "shoal/core/error.h"
-#include "shoal/metrics/any_bytes.h"
 #include "shoal/metrics/shown.h"
 
 namespace shoal::metrics {

@@ -6,7 +6,7 @@
 
 #include "shoal/core/error.h"
 #include "shoal/core/format.h"
-#include "shoal/metrics/any_bytes.h"
+#include "shoal/core/any_bytes.h"
 
 namespace shoal::picture {
 namespace {
@@ -41,7 +41,7 @@ std::string_view entity_of(char c) {
 }  // namespace
 
 std::string escaped(std::string_view text) {
-  const std::string valid = metrics::valid_utf8(text);
+  const std::string valid = valid_utf8(text);
   std::string result;
   for (size_t i = 0; i < valid.size(); ++i) {
     const std::string_view three = std::string_view(valid).substr(i, 3);

@@ -3,22 +3,17 @@
 #include <cerrno>
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "shoal/core/error.h"
 
 namespace shoal::state {
-InputFile::InputFile(std::filesystem::path path, uint64_t bytes)
-    : path_(std::move(path)),
-      fd_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)) {
-  if (!fd_.valid()) throw_file_error("open", path_);
-  struct stat status {};
-  if (::fstat(fd_.get(), &status) != 0) throw_file_error("inspect", path_);
-  if (!S_ISREG(status.st_mode)) throw DataError(format("{} is not a regular file", path_.string()));
-  if (static_cast<uint64_t>(status.st_size) != bytes)
+InputFile::InputFile(std::filesystem::path path, uint64_t bytes) : path_(std::move(path)) {
+  RegularFile file = open_regular_file(path_, O_NOFOLLOW);
+  fd_ = std::move(file.fd);
+  if (file.bytes != bytes)
     throw DataError(
-        format("{} has {} bytes, but {} were written", path_.string(), status.st_size, bytes));
+        format("{} has {} bytes, but {} were written", path_.string(), file.bytes, bytes));
 }
 
 void InputFile::read_at(uint64_t at, std::span<std::byte> out) const {

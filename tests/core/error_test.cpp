@@ -35,8 +35,8 @@ TEST(Error, ExitCodesAreFrozen) {
   EXPECT_EQ(static_cast<int>(ExitCode::kDone), 0);
   EXPECT_EQ(static_cast<int>(ExitCode::kUsage), 2);
   EXPECT_EQ(static_cast<int>(ExitCode::kData), 3);
-  EXPECT_EQ(static_cast<int>(ExitCode::kReplayAsked), 16);
-  EXPECT_EQ(static_cast<int>(ExitCode::kReplayFailed), 17);
+  EXPECT_EQ(static_cast<int>(ExitCode::kSkippedSteps), 16);
+  EXPECT_EQ(static_cast<int>(ExitCode::kUnequal), 17);
   EXPECT_EQ(static_cast<int>(ExitCode::kBug), 70);
   EXPECT_EQ(static_cast<int>(ExitCode::kRequeue), 75);
   EXPECT_EQ(kSignalExitBase, 128);

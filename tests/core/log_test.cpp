@@ -53,5 +53,12 @@ TEST(Log, BracesInAValueAreNotAPattern) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("{} {nonsense"));
 }
 
+TEST(Log, WhatOthersWroteCannotSteerATerminalOrForgeALine) {
+  ::testing::internal::CaptureStderr();
+  log::info("left out: {}", "a\x1b[2J\nE [0] error \xe2\x80\xaeb \xff \xc3\xa9");
+  EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+              HasSubstr("left out: a\\x1b[2J\\nE [0] error \\u202eb \xef\xbf\xbd \xc3\xa9\n"));
+}
+
 }  // namespace
 }  // namespace shoal

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "shoal/metrics/any_bytes.h"
+#include "shoal/core/any_bytes.h"
 #include "shoal/metrics/console_line.h"
 
 namespace shoal::metrics {
@@ -32,6 +32,15 @@ TEST(LossCurve, IsFlatWhereNothingChangesAndLeavesOutWhatIsNotFinite) {
   for (const double loss : {2.0, kNotANumber, 2.0, std::numeric_limits<double>::infinity()})
     curve.add(loss);
   EXPECT_EQ(curve.sparkline(10, false), "__");
+}
+
+// Two means of opposite infinities would be none, and sorted anywhere.
+TEST(LossCurve, LeavesOutWhatNoSumCanHold) {
+  LossCurve curve;
+  for (int step = 0; step < 1000; ++step) curve.add(step % 3 == 0 ? -1.7e308 : 1.7e308);
+  EXPECT_EQ(curve.sparkline(10, false), "");
+  curve.add(2);
+  EXPECT_EQ(curve.sparkline(10, false), "_");
 }
 
 // Means of means would weigh the last ones wrongly: a line stays a line however many steps it has.

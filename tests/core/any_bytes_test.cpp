@@ -1,8 +1,8 @@
-#include "shoal/metrics/any_bytes.h"
+#include "shoal/core/any_bytes.h"
 
 #include <gtest/gtest.h>
 
-namespace shoal::metrics {
+namespace shoal {
 namespace {
 
 TEST(ValidUtf8, KeepsWhatIsValid) {
@@ -25,12 +25,24 @@ TEST(ValidUtf8, ReplacesEachByteThatBelongsToNoCharacter) {
 }
 
 TEST(OneLine, CannotSteerATerminal) {
-  EXPECT_EQ(one_line("a\nb\tc\r\x1b[2J\x7f", 100), "a\\nb\\tc\\x0d\\x1b[2J\\x7f");
+  EXPECT_EQ(one_line("a\nb\tc\r\x1b[2J\x7f"), "a\\nb\\tc\\x0d\\x1b[2J\\x7f");
   EXPECT_EQ(one_line("\xc2\x9b"
                      "2J",
                      100),
             "\\x9b2J")
       << "C1's CSI";
+}
+
+TEST(OneLine, KeepsTheDirectionOfItsText) {
+  EXPECT_EQ(one_line("a\u202eb\u2066c\u200fd"), "a\\u202eb\\u2066c\\u200fd");
+  EXPECT_EQ(one_line("\u05d0\u0628"), "\u05d0\u0628") << "letters may run to the left";
+}
+
+TEST(OneLine, FitsWideCharacters) {
+  EXPECT_EQ(columns_of("\u4e2d\u6587 a\u00e9 \U0001f600"), 2U + 2U + 1U + 2U + 1U + 2U);
+  EXPECT_EQ(columns_of("\u2588\u2502\u05d0"), 3U);
+  EXPECT_EQ(one_line("\u4e2d\u4e2d\u4e2d", 6), "\u4e2d\u4e2d\u4e2d");
+  EXPECT_EQ(one_line("\u4e2d\u4e2d\u4e2da", 6), "\u4e2d...");
 }
 
 TEST(OneLine, EndsInDotsWhereThereWasMore) {
@@ -41,4 +53,4 @@ TEST(OneLine, EndsInDotsWhereThereWasMore) {
 }
 
 }  // namespace
-}  // namespace shoal::metrics
+}  // namespace shoal
