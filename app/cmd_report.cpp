@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "shoal/config/load.h"
+#include "shoal/core/any_bytes.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
 #include "shoal/core/json_fields.h"
@@ -70,14 +71,16 @@ int run_report_command(const std::vector<std::string>& arguments) {
   facts.texts = std::move(all.texts);
   unless_damaged([&] { read_expectation(directory / "plan.json", facts); });
   unless_damaged([&] {
-    if (const auto trace = metrics::latest_trace(directory))
+    const int64_t last_step = facts.records.empty() ? 0 : facts.records.back().step;
+    if (const auto trace = metrics::latest_trace(directory, last_step))
       facts.trace = metrics::read_trace(*trace);
   });
   const std::string page = picture::run_report(facts);
   write_file_atomically(output, page);
-  std::cout << format("{} steps and {} texts of {} are in {} ({})\n", facts.records.size(),
-                      facts.texts.size(), facts.name, output,
-                      format_bytes(static_cast<int64_t>(page.size())));
+  std::cout << one_line(format("{} steps and {} texts of {} are in {} ({})", facts.records.size(),
+                               facts.texts.size(), facts.name, output,
+                               format_bytes(static_cast<int64_t>(page.size()))))
+            << "\n";
   return 0;
 }
 

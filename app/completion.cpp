@@ -33,7 +33,11 @@ _shoal() {
     compadd -- $found
   fi
 }
-compdef _shoal shoal
+if [ "$funcstack[1]" = _shoal ]; then  # loaded by the first Tab, which waits for an answer
+  _shoal "$@"
+else
+  compdef _shoal shoal
+fi
 )sh";
 
 constexpr std::string_view kFish = R"sh(# fish: shoal completion fish | source

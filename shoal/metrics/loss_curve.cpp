@@ -6,6 +6,8 @@
 #include <numeric>
 #include <string_view>
 
+#include "shoal/metrics/step_record.h"
+
 namespace shoal::metrics {
 namespace {
 
@@ -15,7 +17,7 @@ constexpr std::array<std::string_view, 8> kAscii = {"_", ".", ",", "-", "=", "+"
 }  // namespace
 
 void LossCurve::add(double loss) {
-  if (!std::isfinite(loss)) return;
+  if (!(std::abs(loss) <= kLargestFigure)) return;
   open_sum_ += loss;
   if (++open_steps_ < steps_per_mean_) return;
   sums_.push_back(open_sum_);

@@ -49,6 +49,7 @@ TraceSummary read_trace(const fs::path& file) {
     TraceSummary summary;
     summary.step = static_cast<int64_t>(about.number("step"));
     summary.clock_error_us = number_of(about, "clock_error_us");
+    summary.slices_left_out = about.number("slices_left_out");
     std::map<uint64_t, StepShares> ranks;
     for (const json::element event : root.list("traceEvents"))
       add(json::Fields(event, "trace.traceEvents"), ranks);
@@ -65,17 +66,15 @@ TraceSummary read_trace(const fs::path& file) {
   });
 }
 
-std::optional<fs::path> latest_trace(const fs::path& directory) {
+std::optional<fs::path> latest_trace(const fs::path& directory, int64_t last_step) {
   std::optional<fs::path> latest;
+  int64_t latest_step = -1;
   std::error_code unreadable;
-  // Names of equal length are in the order of their steps; a longer one is of a later step.
-  const auto is_later = [](const std::string& a, const std::string& b) {
-    return a.size() != b.size() ? a.size() > b.size() : a > b;
-  };
   for (const auto& entry : fs::directory_iterator(directory, unreadable)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with("trace-step-") || !name.ends_with(".json")) continue;
-    if (!latest || is_later(name, latest->filename().string())) latest = entry.path();
+    const auto step = step_of_trace(entry.path().filename().string());
+    if (!step || *step > last_step || *step <= latest_step) continue;
+    latest = entry.path();
+    latest_step = *step;
   }
   return latest;
 }

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,6 +41,10 @@ struct StepRecord {
   std::optional<double> startup_seconds{};
   std::optional<double> time_left{};
 };
+
+// A figure beyond that is infinite to whoever reads it from a file: sums and differences of others
+// are finite.
+inline constexpr double kLargestFigure = std::numeric_limits<float>::max();
 
 using Number = std::variant<int64_t, double>;
 

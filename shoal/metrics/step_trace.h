@@ -15,6 +15,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace shoal::metrics {
@@ -84,12 +85,17 @@ struct StepShares {
 struct TraceSummary {
   int64_t step = 0;
   double clock_error_us = 0;
+  uint64_t slices_left_out = 0;  // so that the shares of time are wrong
   std::vector<StepShares> ranks;
 };
 
 // Reads a file that trace_file() made. Throws DataError for any other.
 TraceSummary read_trace(const std::filesystem::path& file);
-// Returns the trace of the latest step in a run's directory.
-std::optional<std::filesystem::path> latest_trace(const std::filesystem::path& directory);
+// Returns the trace of the latest step in a run's directory up to `last_step`: those behind it are of
+// steps that a resume has taken back.
+std::optional<std::filesystem::path> latest_trace(const std::filesystem::path& directory,
+                                                  int64_t last_step);
+// Returns the step of trace_name(); nothing for another name.
+std::optional<int64_t> step_of_trace(std::string_view name);
 
 }  // namespace shoal::metrics

@@ -84,6 +84,12 @@ void draw_traced_step(Markup& markup, const metrics::TraceSummary& trace) {
                                   : std::string("no time"));
   }
   axis(markup, scale);
+  if (trace.slices_left_out > 0)
+    markup.leaf(
+        "p", {{"class", "hint"}},
+        format("The trace was full before the step was over: {} operations, waits and calls are "
+               "missing, mostly of its end, and with them their time.",
+               trace.slices_left_out));
   markup.leaf("p", {{"class", "hint"}},
               format("Step {}{}. The clocks of the ranks agree within {}.", trace.step,
                      shown < trace.ranks.size()

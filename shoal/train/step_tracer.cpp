@@ -64,7 +64,9 @@ void StepTracer::write() {
   const std::vector<std::string> all =
       world_.control().texts_to_first(events(), "trace of the step");
   const at::Tensor error = at::tensor({offset_.error.count()}, at::kLong);
-  const at::Tensor left_out = at::tensor({timeline_->left_out()}, at::kLong);
+  // Of the ranks that the file holds.
+  const int64_t mine = world_.rank() < metrics::kMostTracedRanks ? timeline_->left_out() : 0;
+  const at::Tensor left_out = at::tensor({mine}, at::kLong);
   timeline_.reset();
   world_.control().all_reduce(error, comm::Reduce::kMax, "error of the clocks");
   world_.control().all_reduce(left_out, comm::Reduce::kSum, "what the trace leaves out");

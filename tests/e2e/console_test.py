@@ -46,9 +46,14 @@ def on_terminal(words, until, cwd=None, seconds=60):
         if cwd:
             os.chdir(cwd)
         os.execvpe(words[0], words, ENVIRONMENT)
+    return read_until(until, master, seconds), child, master
+
+
+def read_until(pattern, master, seconds=60):
+    """What a terminal is sent, until that has the pattern."""
     output = b""
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline and not re.search(until, output):
+    while time.monotonic() < deadline and not re.search(pattern, output):
         if not select.select([master], [], [], 0.2)[0]:
             continue
         try:
@@ -58,7 +63,7 @@ def on_terminal(words, until, cwd=None, seconds=60):
         if not part:
             break
         output += part
-    return output, child, master
+    return output
 
 
 class Words(unittest.TestCase):
@@ -115,6 +120,20 @@ complete -p shoal"""
             done = run("fish", "--no-config", "-c", "shoal completion fish | source; complete -C 'shoal tra'")
             self.assertIn("train", done.stdout.split(), done.stderr)
 
+    def test_zsh_completes_from_the_first_tab_on(self):
+        if not shutil.which("zsh"):
+            return print("zsh is not installed: its first Tab is not tried")
+        with tempfile.TemporaryDirectory() as directory:
+            (pathlib.Path(directory) / "_shoal").write_text(shoal("completion", "zsh"))  # where the package puts it
+            prompt, child, screen = on_terminal(["zsh", "-f", "-i"], rb"[%#] ")
+            os.write(screen, f"fpath=({directory} $fpath); autoload -U compinit; compinit -u -D; PS1='rea''dy '\n".encode())
+            read_until(rb"ready ", screen)
+            os.write(screen, b"shoal gener\t")
+            self.assertRegex(read_until(rb"generate", screen, seconds=10), rb"generate")
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            os.close(screen)
+
     def test_errors_have_colours_on_terminals_only(self):
         self.assertNotIn("\x1b", run(SHOAL, "nosuch").stderr)
         output, child, master = on_terminal([SHOAL, "nosuch"], rb"--help")
@@ -163,24 +182,27 @@ class Runs(unittest.TestCase):
         self.assertRegex(output.decode(), r"\x1b\[32m\[[#.]{24}\]\x1b\[0m  0\.0%  \d+/100000  .* left\r\n")
         self.assertRegex(output.decode(), "\r\nloss \\d\\.\\d+  \x1b\\[36m[▁-█]+")
         self.assertRegex(self.top("runs/long"), r"^runs/long  running  job .* on .* since ")
-        # On a terminal the view is kept up to date until the run ends.
+        # On a terminal the view is kept up to date until the run ends, restarts included.
         watching, watcher, screen = on_terminal([SHOAL, "top", "runs/long"], rb"\x1b\[\d+A\r\x1b\[J", cwd=self.directory)
         self.assertIn("running", watching.decode())
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         os.close(master)
-        code = os.waitstatus_to_exitcode(os.waitpid(watcher, 0)[1])
-        self.assertEqual(code, 0)
-        os.close(screen)
+        self.assertIn("waiting for a restart", read_until(rb"killed.*waiting for a restart", screen).decode())
         self.assertRegex(self.top("runs/long"), r"^runs/long  killed  job ")
         resumed = subprocess.Popen([*self.train("long", 100000), "--set", "train.init_from=resume"], cwd=self.directory,
                                    env=ENVIRONMENT, stdout=subprocess.PIPE, text=True)
         for line in resumed.stdout:
             if re.match(r" +\d+/100000", line):
                 break
+        self.assertIn("running", read_until(rb"running", screen).decode())
         resumed.send_signal(signal.SIGTERM)
         resumed.communicate(timeout=60)
         self.assertRegex(self.top(), r"^runs/long  stopped  go on with --set train\.init_from=resume\n")
+        self.assertIn("stopped", read_until(rb"stopped.*waiting for a restart", screen).decode())
+        os.write(screen, b"\x03")
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(watcher, 0)[1]), -signal.SIGINT)
+        os.close(screen)
 
     def test_what_is_no_run(self):
         done = run(SHOAL, "top", "tokens", cwd=self.directory)

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include <sys/stat.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,6 +61,13 @@ TEST(RecordOf, ReadsBackEveryField) {
   EXPECT_FALSE(read[1].mfu);
 }
 
+TEST(RecordOf, TakesWhatNoSumCanHoldForInfinite) {
+  const auto record = record_of(R"({"step":1,"loss":-1.7e308,"dt":3.4e38})");
+  ASSERT_TRUE(record);
+  EXPECT_EQ(record->loss, -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(record->dt, 3.4e38);
+}
+
 TEST(RecordOf, RefusesWhatJsonlDoesNotWrite) {
   EXPECT_FALSE(record_of(""));
   EXPECT_FALSE(record_of(R"({"loss":4})"));
@@ -112,6 +121,13 @@ TEST(Follower, ReadsMoreThanAChunk) {
   for (int64_t step = 1; step <= kSteps; ++step) sink.write(full(step));
   ASSERT_GT(std::filesystem::file_size(dir / "metrics.jsonl"), 2U << 20);
   EXPECT_EQ(Follower(dir.path()).read().records.size(), static_cast<size_t>(kSteps));
+}
+
+// Nobody writes to it: whoever opens it as a file waits for ever.
+TEST(Follower, RefusesAPipe) {
+  const tests::TempDir dir;
+  ASSERT_EQ(::mkfifo((dir / "metrics.jsonl").c_str(), 0600), 0);
+  EXPECT_THROW(Follower(dir.path()).read(), DataError);
 }
 
 TEST(Follower, RefusesALineWithoutEnd) {

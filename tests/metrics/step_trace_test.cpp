@@ -97,12 +97,17 @@ TEST(StepTrace, OtherFilesAreRefused) {
 
 TEST(StepTrace, TheLatestOfARunIsFound) {
   const tests::TempDir directory;
-  EXPECT_EQ(latest_trace(directory.path()), std::nullopt);
-  EXPECT_EQ(latest_trace(directory.path() / "nowhere"), std::nullopt);
+  EXPECT_EQ(latest_trace(directory.path(), 9'999'999), std::nullopt);
+  EXPECT_EQ(latest_trace(directory.path() / "nowhere", 9'999'999), std::nullopt);
   for (const int64_t step : {999'999, 7, 1'000'000})
     write_file_atomically(directory.path() / trace_name(step), "");
-  write_file_atomically(directory.path() / "trace-step-9.json.part", "");
-  EXPECT_EQ(latest_trace(directory.path())->filename(), "trace-step-1000000.json");
+  for (const char* other :
+       {"trace-step-9.json.part", "trace-step-.json", "trace-step-8x.json", "trace-step-.jso"})
+    write_file_atomically(directory.path() / other, "");
+  EXPECT_EQ(latest_trace(directory.path(), 1'000'000)->filename(), "trace-step-1000000.json");
+  EXPECT_EQ(latest_trace(directory.path(), 1'000)->filename(), "trace-step-000007.json")
+      << "of steps that still count";
+  EXPECT_EQ(latest_trace(directory.path(), 6), std::nullopt);
 }
 
 }  // namespace

@@ -80,6 +80,10 @@ TEST(RunReport, TellsWhereTheTimeOfATracedStepWent) {
         "the first 16 of 19 ranks", "60 % computation", "within 40 us"})
     EXPECT_THAT(text, HasSubstr(part));
   EXPECT_THAT(text, Not(HasSubstr("rank &lt;16&gt;")));
+  EXPECT_THAT(text, Not(HasSubstr("The trace was full")));
+  facts.trace->slices_left_out = 12'345;
+  EXPECT_THAT(run_report(facts),
+              HasSubstr("The trace was full before the step was over: 12345 operations"));
   facts.trace->ranks.assign(1, {});
   EXPECT_NO_THROW(tests::elements_of(run_report(facts)));
 }
