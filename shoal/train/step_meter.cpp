@@ -11,7 +11,7 @@ StepMeter::StepMeter(const config::RunConfig& config,
                      int ranks,
                      std::function<double()> peak,
                      bool host_times,
-                     Clock::time_point process_began)
+                     std::optional<Clock::time_point> process_began)
     : batch_(config.train.batch),
       steps_(config.train.steps),
       tokens_per_step_(config.train.batch * config.model.context),
@@ -46,7 +46,7 @@ metrics::StepRecord StepMeter::record_of(const StepFigures& figures, int64_t ski
   record.time_left = recent_dt_ * static_cast<double>(steps_ - figures.step);
   if (peak_ > 0) record.mfu = operations_per_token_ * per_second / ranks_ / peak_;
   if (first) {
-    record.startup_seconds = seconds_since(process_began_);
+    if (process_began_) record.startup_seconds = seconds_since(*process_began_);
     recent_dt_ = 0;
     measure_peak();
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "shoal/config/run_config.h"
 #include "shoal/core/quantities.h"
@@ -14,12 +15,13 @@ namespace shoal::train {
 class StepMeter {
  public:
   // `config.model.vocab_size` is set. `peak` measures the operations per second of a bare matrix
-  // product on this device. `host_times`: whether the host's times are those of the device.
+  // product on this device. `host_times`: whether the host's times are those of the device. Nothing for
+  // `process_began` when the process has done steps before.
   StepMeter(const config::RunConfig& config,
             int ranks,
             std::function<double()> peak,
             bool host_times,
-            Clock::time_point process_began);
+            std::optional<Clock::time_point> process_began);
 
   // Returns the record of a step; `skipped` of the run's steps have not moved the weights.
   metrics::StepRecord record_of(const StepFigures& figures, int64_t skipped);
@@ -36,7 +38,7 @@ class StepMeter {
   const std::function<double()> measured_peak_;
   const bool host_times_;
   const double operations_per_token_;
-  const Clock::time_point process_began_;
+  const std::optional<Clock::time_point> process_began_;
   bool first_ = true;  // step of the process
   double recent_dt_ = 0;
   double peak_ = 0;

@@ -33,6 +33,8 @@ namespace {
 // The value of a checkpoint that has the record of its step, when that is still to be evaluated.
 constexpr const char* kUnevaluated = "unevaluated";
 
+constexpr const char* kNoValidation =
+    "the data has no validation split as long as a sequence: prepare it with --validation";
 constexpr const char* kNoTargets =
     "no target of the validation samples counts, so there is no validation loss: raise "
     "train.eval_batches, or prepare data with a longer part to learn";
@@ -68,6 +70,11 @@ Trainer::Trainer(config::RunConfig config,
   if (foreign) config_.model = *foreign;
   stream_ = open_training(config_);
   validation_ = open_validation(config_);
+  if (!validation_ && config_.train.eval_every > 0 && writes())
+    log::warn(
+        "nothing is evaluated, and no checkpoint will be the best one: {}, or set "
+        "train.eval_every=0",
+        kNoValidation);
   const int64_t vocabulary = stream_->layout().vocab_size;
   if (!config_.model.vocab_size) config_.model.vocab_size = vocabulary;
   if (*config_.model.vocab_size < vocabulary)
@@ -95,7 +102,7 @@ Trainer::Trainer(config::RunConfig config,
   if (next_round) take_over(carried);
   meter_ = std::make_unique<StepMeter>(
       config_, world_.size(), peak_of_device(world_, config_.train.precision, materials.dtype),
-      ranks_.device().is_cpu(), next_round ? Clock::now() : hooks_.process_began);
+      ranks_.device().is_cpu(), next_round ? std::nullopt : std::optional(hooks_.process_began));
   tracer_ =
       std::make_unique<StepTracer>(world_, model_->plan(), directory, config_.train.trace_steps);
 }
@@ -215,8 +222,7 @@ void Trainer::write_records(bool saving, metrics::Sinks& sinks) {
 
 double Trainer::evaluate_once() {
   if (!validation_)
-    throw UsageError(
-        "the data has no validation split as long as a sequence: prepare it with --validation");
+    throw UsageError(kNoValidation);
   if (const std::optional<double> loss = validation_loss()) return *loss;
   throw DataError(kNoTargets);
 }
@@ -287,7 +293,8 @@ void Trainer::name_stragglers(const std::vector<Stragglers::Slow>& slow, metrics
   if (slow.empty()) return;
   const std::string names = stragglers_.names(slow);
   if (!writes()) return;
-  log::warn("slow since step {}: {}", progress_.step - Stragglers::kWindow, names);
+  // Told one step after the second window in which they were slow.
+  log::warn("slow since step {}: {}", progress_.step - 2 * Stragglers::kWindow, names);
   sinks.text(progress_.step, "straggler", names);
 }
 
@@ -297,7 +304,7 @@ void Trainer::note_skipped(bool skipped, int64_t step) {
   const int64_t limit = config_.optimizer.skip_limit;
   if (limit == 0 || skipped_in_a_row_ < limit) return;
   finish_save();  // of an earlier step; should it fail, that is not why the run ends
-  throw Error(ExitCode::kReplayAsked,
+  throw Error(ExitCode::kSkippedSteps,
               format("the last {} steps up to {} were skipped, because their losses or gradients "
                      "are not finite, or spikes: the weights have not moved since; lower "
                      "optimizer.lr, go on from an earlier checkpoint, or raise "
@@ -351,12 +358,12 @@ End Trainer::take_steps(metrics::Sinks& sinks) {
     end = agree_after_step();
     const bool stopped = end == End::kStopped;
     const bool compared = due(config_.train.compare_every);
-    if (compared) wrong_bits_->require_same_replicas(progress_.step);
     const bool evaluating =
         config_.train.eval_every > 0 && !stopped && (due(config_.train.eval_every) || last);
     const bool saving = due(config_.train.save_every) || last || stopped;
-    if (!evaluating && !saving && !reads_now()) continue;
-    read_records();
+    if (!evaluating && !saving && !compared && !reads_now()) continue;
+    read_records();  // the time of the step ends here
+    if (compared) wrong_bits_->require_same_replicas(progress_.step);
     if (tracer_->has_step()) tracer_->write();
     if (evaluating) evaluate_into(records_.back(), sinks);
     const std::optional<double> val_loss = records_.back().val_loss;

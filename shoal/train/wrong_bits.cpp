@@ -56,7 +56,7 @@ void WrongBits::require_same_replicas(int64_t step) {
 
 void WrongBits::end(const std::string& why) {
   finish_save_();
-  throw Error(ExitCode::kReplayFailed,
+  throw Error(ExitCode::kUnequal,
               why +
                   "; this state is not saved: go on from the newest checkpoint, without the host "
                   "if it is named again");
