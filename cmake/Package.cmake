@@ -44,11 +44,12 @@ install(RUNTIME_DEPENDENCY_SET shoal_needs
 file(GLOB arrow_s3 "${SHOAL_ARROW}/libarrow_s3.so.*")
 install(FILES ${arrow_s3} DESTINATION ${package_libraries} COMPONENT commands)
 
-foreach(shipped configs clusters published course)
+foreach(shipped configs clusters published course docs)
   install(DIRECTORY ${shipped} DESTINATION share/shoal COMPONENT commands)
 endforeach()
-install(DIRECTORY examples DESTINATION share/shoal COMPONENT commands PATTERN CMakeLists.txt EXCLUDE)
-install(FILES README.md LICENSE THIRD_PARTY.md CHANGELOG.md DESTINATION share/doc/shoal COMPONENT commands)
+install(DIRECTORY examples DESTINATION share/shoal COMPONENT commands REGEX "examples/CMakeLists.txt$" EXCLUDE)
+install(FILES LICENSE THIRD_PARTY.md DESTINATION share/doc/shoal COMPONENT commands)
+install(FILES README.md ARCHITECTURE.md CHANGELOG.md LICENSE THIRD_PARTY.md DESTINATION share/shoal COMPONENT commands)  # beside what they link to
 install(CODE "file(GLOB libraries \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${package_libraries}/libstdc++.so.6.*\")
   foreach(library \${libraries})
     execute_process(COMMAND \"${PROJECT_SOURCE_DIR}/tools/loosen_glibc.py\" \"\${library}\" GLIBC_2.36 GLIBC_${SHOAL_GLIBC_FLOOR} COMMAND_ERROR_IS_FATAL ANY)

@@ -10,6 +10,7 @@
 // ---- below the torch line: configs, layouts ----
 #include "shoal/cluster/environment.h"
 #include "shoal/cluster/membership.h"
+#include "shoal/cluster/step_page.h"
 #include "shoal/config/cluster_config.h"
 #include "shoal/config/load.h"
 #include "shoal/core/error.h"

@@ -59,7 +59,7 @@ void add_proof(Report& report, comm::World& world, const config::RunConfig& conf
            holds ? "these ranks train like one" : "WRONG: these ranks do not train like one");
   if (!holds) {
     throw Error(
-        ExitCode::kReplayFailed,
+        ExitCode::kUnequal,
         format("{} ranks end {:.2g} away from one rank's weights; round-off is below {:.0g}",
                world.size(), result.max_difference, kLargestRoundOff));
   }

@@ -28,13 +28,16 @@ namespace {
 
 constexpr int kMaxSteps = 1'000'000;
 
+constexpr int kDefaultSteps = 5;
+constexpr const char* kDefaultPrecision = "fp64";
+
 struct VerifyWords {
   std::optional<std::string> file;
   std::vector<std::string> sets;
   std::optional<std::string> layout;
   std::optional<int> ranks;
-  int steps = 5;
-  std::string precision = "fp64";
+  int steps = kDefaultSteps;
+  std::string precision = kDefaultPrecision;
   bool list = false;
   bool json = false;
   std::optional<int> random;
@@ -213,7 +216,7 @@ void print(const Report& report, const verify::Agreement& found, const verify::T
 void require_agreement(const verify::Agreement& found, const verify::Tolerance& allowed) {
   const std::vector<std::string> failures = verify::outside(found, allowed);
   if (failures.empty()) return;
-  throw Error(ExitCode::kReplayFailed,
+  throw Error(ExitCode::kUnequal,
               format("this layout does not train like one rank: {}{}", failures.front(),
                      failures.size() == 1 ? "" : format(", and {} more", failures.size() - 1)));
 }
@@ -243,7 +246,7 @@ int verify_here(const VerifyWords& words) {
 }
 
 void add_options(Arguments& command, VerifyWords& words) {
-  command.option("CONFIG", words.file, "YAML file; docs/config.md has its keys", {.shown = "FILE"});
+  command.option("CONFIG", words.file, "YAML file; `shoal config help` explains its keys", {.shown = "FILE"});
   command.option("--layout", words.layout,
                  "degrees and other keys of section parallel: tp=2,pp=2,schedule=gpipe",
                  {.shown = "KEY=VALUE,..."});
@@ -275,9 +278,21 @@ void refuse_mixed(const VerifyWords& words) {
     throw UsageError(
         "--random draws models and layouts itself: leave out CONFIG, --layout and --set, or "
         "--random");
-  if (!words.random && (words.resume || words.stop_at_first))
+  if (!words.random && (words.resume || words.stop_at_first || words.seed != 0))
     throw UsageError(format("{} is for --random N: add that, or leave it out",
-                            words.resume ? "--resume" : "--stop-at-first"));
+                            words.resume          ? "--resume"
+                            : words.stop_at_first ? "--stop-at-first"
+                                                  : "--seed"));
+  if (words.random || words.list) {
+    const char* const other = words.random ? "--random" : "--list";
+    if (words.json) throw UsageError(format("--json is not for {}: leave one of them out", other));
+    if (words.precision != kDefaultPrecision || words.steps != kDefaultSteps)
+      throw UsageError(format("--precision and --steps are of one comparison: leave them out, or {}",
+                              other));
+  } else if (!words.file && words.sets.empty()) {
+    throw UsageError(
+        "which model? Name a CONFIG, such as configs/debug_cpu.yaml, or set keys of one with --set");
+  }
 }
 
 }  // namespace

@@ -371,7 +371,7 @@ int hunt(const HuntOptions& options) {
         ++findings;
         std::vector<std::string> failures = found->second;
         print_finding(options, one, failures);
-        if (options.stop_at_first) return static_cast<int>(ExitCode::kReplayFailed);
+        if (options.stop_at_first) return static_cast<int>(ExitCode::kUnequal);
         shrinking = true;
         const Hunted smaller = smallest(hunter, one, failures);
         shrinking = false;
@@ -384,7 +384,7 @@ int hunt(const HuntOptions& options) {
   std::cout << format("{} cases of seed {} in {:.0f} s, {:.0f} a minute: {} finding{}\n", seen,
                       options.seed, seconds, static_cast<double>(seen) * 60 / seconds,
                       findings.load(), findings == 1 ? "" : "s");
-  return findings == 0 ? 0 : static_cast<int>(ExitCode::kReplayFailed);
+  return findings == 0 ? 0 : static_cast<int>(ExitCode::kUnequal);
 }
 
 }  // namespace shoal::app

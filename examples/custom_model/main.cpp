@@ -12,6 +12,7 @@
 #include "shoal/cluster/environment.h"
 #include "shoal/cluster/membership.h"
 #include "shoal/comm/world.h"
+#include "shoal/core/error.h"
 #include "shoal/core/even_parts.h"
 #include "shoal/optim/optimizer.h"
 #include "shoal/parallel/parallel_model.h"
@@ -71,7 +72,7 @@ int main() try {
   learn(*world);
   world->leave();
   return 0;
-} catch (const std::exception& e) {
-  std::cerr << "custom_model: " << e.what() << "\n";
-  return 1;
+} catch (const shoal::Error& error) {
+  std::cerr << "custom_model: " << error.what() << "\n";
+  return static_cast<int>(error.exit_code());
 }

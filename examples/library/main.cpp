@@ -91,7 +91,7 @@ int main(int argc, char** argv) try {
   const auto environment = cluster::Environment::of_this_process();
   const cluster::Membership me = cluster::detect_membership(environment);
   const config::RunConfig config = config_of(words, me);
-  const auto world = comm::World::join(me, environment, {});
+  const auto world = comm::World::join(me, environment, comm::world_options(config));
   bool right = true;
   if (verifies)
     right = verify_layout(*world, config);
@@ -99,7 +99,10 @@ int main(int argc, char** argv) try {
     learn_to_count(*world, config);
   world->leave();
   return right ? 0 : 1;
+} catch (const Error& error) {
+  std::cerr << "counting: " << error.what() << "\n";
+  return static_cast<int>(error.exit_code());  // a launcher starts a rank again that lost its peers
 } catch (const std::exception& error) {
   std::cerr << "counting: " << error.what() << "\n";
-  return 1;
+  return static_cast<int>(ExitCode::kBug);
 }

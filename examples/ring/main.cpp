@@ -12,6 +12,7 @@
 #include "shoal/cluster/environment.h"
 #include "shoal/cluster/membership.h"
 #include "shoal/comm/world.h"
+#include "shoal/core/error.h"
 
 int main() try {
   using shoal::comm::Group;
@@ -43,7 +44,7 @@ int main() try {
   }
   world->leave();
   return 0;
-} catch (const std::exception& e) {
-  std::cerr << "ring: " << e.what() << "\n";
-  return 1;
+} catch (const shoal::Error& error) {
+  std::cerr << "ring: " << error.what() << "\n";
+  return static_cast<int>(error.exit_code());
 }

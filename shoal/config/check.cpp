@@ -119,6 +119,24 @@ void check_heads(const ModelConfig& model, std::vector<Problem>& found) {
   }
 }
 
+// Bytes and operations are counted in 64 bits: a step has room there with what comes on top of its
+// activations, logits and scores.
+void check_step_size(const RunConfig& config, std::vector<Problem>& found) {
+  constexpr double kMost = 0x1p56;
+  const ModelConfig& model = config.model;
+  const double tokens =
+      static_cast<double>(config.train.batch) * static_cast<double>(model.context);
+  const double of_token = std::max(
+      {static_cast<double>(model.layers) * static_cast<double>(std::max(model.width, model.hidden_width())),
+       static_cast<double>(model.vocab_size.value_or(1)),
+       static_cast<double>(model.heads) * static_cast<double>(model.context)});
+  if (tokens * of_token <= kMost) return;
+  found.push_back({.where = "train.batch",
+                   .what = format("a step of {} sequences of {} tokens is too large to be counted",
+                                  config.train.batch, model.context),
+                   .hint = "lower train.batch or model.context"});
+}
+
 void check_weights(const DataConfig& data, std::vector<Problem>& found) {
   if (data.weights.empty() || data.weights.size() == data.sources.size()) return;
   found.push_back({.where = "data.weights",
@@ -200,6 +218,7 @@ std::vector<Problem> check(const RunConfig& config, const JobSize& job) {
   }
   check_backend(config.comm, job.ranks, found);
   check_heads(config.model, found);
+  check_step_size(config, found);
   check_tensor_split(config, found);
   check_weights(config.data, found);
   check_kept_steps(config.train, found);

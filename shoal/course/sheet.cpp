@@ -59,6 +59,15 @@ Judged stranger(const Lab& lab, const std::string& key) {
                                      meant ? format("; did you mean {}?", *meant) : "")}};
 }
 
+// Texts and configs name the files of their lab as if its directory were labN.
+std::string placed(std::string content, int lab, const fs::path& directory) {
+  const std::string usual = format("lab{}/", lab);
+  const std::string own = (directory / "").string();
+  for (size_t at = 0; (at = content.find(usual, at)) != std::string::npos; at += own.size())
+    content.replace(at, usual.size(), own);
+  return content;
+}
+
 }  // namespace
 
 std::string empty_sheet(const Lab& lab) {
@@ -90,7 +99,7 @@ std::vector<std::string> begin(const Lab& lab, const fs::path& directory) {
                (directory / kAnswersFile).string()));
   std::vector<std::string> names = {kAnswersFile};
   for (const ExerciseFile& file : files_of(lab.number)) {
-    write_file_atomically(directory / file.name, file.content);
+    write_file_atomically(directory / file.name, placed(file.content, lab.number, directory));
     names.push_back(file.name);
   }
   return names;

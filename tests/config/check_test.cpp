@@ -89,6 +89,20 @@ TEST(Check, HeadsFitTheModel) {
   EXPECT_EQ(check(config, {}).at(0).what, "33 is odd, but rotary positions turn pairs of features");
 }
 
+// Sizes are 64 bits wide: 405 billion parameters on 2^24 tokens a step are not near that, 2^60 tokens are.
+TEST(Check, AStepCanBeCounted) {
+  RunConfig config;
+  config.model.layers = 126, config.model.width = 16'384, config.model.hidden = 53'248;
+  config.model.heads = 128, config.model.vocab_size = 128'256, config.model.context = 8'192;
+  config.train.batch = 2'048;
+  EXPECT_THAT(check(config, {1}), IsEmpty());
+  config.model.context = int64_t{1} << 20, config.train.batch = 16;
+  EXPECT_THAT(check(config, {1}), IsEmpty()) << "long sequences";
+  config.train.batch = int64_t{1} << 30;
+  ASSERT_EQ(check(config, {1}).size(), 1U);
+  EXPECT_EQ(check(config, {1})[0].where, "train.batch");
+}
+
 TEST(Check, EverySourceHasAWeight) {
   RunConfig config;
   config.data = {.sources = {"a", "b"}, .weights = {1.0}};

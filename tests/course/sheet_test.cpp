@@ -50,6 +50,17 @@ TEST(Begin, NeverOverwritesAnswers) {
   EXPECT_EQ(read_file(directory / "a/b/answers.yaml", 100), "ring_steps: 6\n");
 }
 
+TEST(Begin, NamesTheDirectoryInTextsAndConfigs) {
+  const TempDir directory;
+  const std::string own = (directory / "mine/second").string();
+  begin(make_lab(2), own);
+  const std::string config = read_file(directory / "mine/second/run.yaml", 10'000);
+  EXPECT_NE(config.find(own + "/runs"), std::string::npos) << config;
+  const std::string text = read_file(directory / "mine/second/lab.md", 100'000);
+  EXPECT_NE(text.find("shoal train " + own + "/run.yaml"), std::string::npos);
+  EXPECT_EQ(text.find("lab2/"), std::string::npos);
+}
+
 TEST(Check, JudgesEachKeyOnce) {
   const TempDir directory;
   write(directory, "first: 2\n");

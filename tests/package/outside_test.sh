@@ -1,11 +1,11 @@
 #!/bin/bash
-# A project outside of this tree builds against the installed package, and its own model trains like one rank on four layouts.
+# The example of a project outside of this tree, as it is installed, builds against the package, and its own model trains like one rank on
+# four layouts.
 #
 #   outside_test.sh PREFIX DIRECTORY      SHOAL_TORCH names libtorch's headers
 set -euo pipefail
 prefix=$1 directory=$2
-source=$(realpath "$(dirname "$0")/../..")
-rm -rf "$directory" && mkdir -p "$directory" && cp -r "$source/examples/library" "$directory/project" && cd "$directory"
+rm -rf "$directory" && mkdir -p "$directory" && cp -r "$prefix/share/shoal/examples/library" "$directory/project" && cd "$directory"
 
 if cmake -S project -B wrong -DCMAKE_PREFIX_PATH="$prefix" -DSHOAL_TORCH=/nowhere >wrong.log 2>&1; then
   echo 'without headers of libtorch the package is found all the same' >&2
