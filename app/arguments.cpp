@@ -1,12 +1,14 @@
 #include "app/arguments.h"
 
 #include <algorithm>
-#include <charconv>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <span>
 #include <type_traits>
+
+#include <unistd.h>
 
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
@@ -15,6 +17,7 @@
 #include "shoal/core/error.h"
 #include "shoal/core/file_error.h"
 #include "shoal/core/nearest.h"
+#include "shoal/core/number_in.h"
 
 #include "app/completion.h"
 #include "app/manual_page.h"
@@ -22,32 +25,43 @@
 namespace shoal::app {
 namespace {
 
+namespace fs = std::filesystem;
+
 // CLI11's own range check calls letters "not in range".
 std::function<std::string(std::string)> whole_number_within(std::pair<int, int> range) {
   return [range](const std::string& text) -> std::string {
-    int number = 0;
-    const char* end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, number);
-    const bool fits =
-        error == std::errc() && stop == end && number >= range.first && number <= range.second;
-    if (fits) return "";
+    const auto number = number_in<int>(text);
+    if (number && *number >= range.first && *number <= range.second) return "";
     return format("'{}' is not a whole number from {} to {}", text, range.first, range.second);
   };
 }
 
 // Values of an option without a range, whose command has a message of its own for what is too large.
 std::string whole_number(const std::string& text) {
-  int number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  const bool fits = error == std::errc() && stop == end;
-  return fits ? "" : format("'{}' is not a whole number", text);
+  return number_in<int>(text) ? "" : format("'{}' is not a whole number", text);
 }
 
 std::string number(const std::string& text) {
   char* stop = nullptr;
   (void)std::strtod(text.c_str(), &stop);
   return stop != text.c_str() && *stop == '\0' ? "" : format("'{}' is not a number", text);
+}
+
+bool is_path(const std::string& shown) {
+  constexpr std::array<std::string_view, 7> kPaths = {"FILE", "DIR",   "DIRECTORY", "PATH",
+                                                      "RUN",  "MODEL", "CONFIG"};
+  return std::find(kPaths.begin(), kPaths.end(), shown) != kPaths.end();
+}
+
+std::string path(const std::string& text) { return text.empty() ? "'' is no path" : ""; }
+
+std::string file_to_write(const std::string& text) {
+  const fs::path directory = fs::path(text).parent_path();
+  const fs::path in = directory.empty() ? fs::path(".") : directory;
+  if (::access(in.c_str(), W_OK | X_OK) != 0)
+    return format("{} is no directory that can be written to", in.string());
+  std::error_code none;
+  return fs::is_directory(text, none) ? format("{} is a directory", text) : "";
 }
 
 std::string full_name(const CLI::App& app) {
@@ -208,6 +222,8 @@ struct Arguments::Parser {
     } else if (kWhole || std::is_same_v<Value, double>) {
       option->check(kWhole ? whole_number : number);
     }
+    if (is_path(details.shown)) option->check(path);
+    if (details.writes) option->check(file_to_write);
     if (!details.needs.empty()) option->needs(app->get_option(details.needs));
     return option;
   }
@@ -306,8 +322,8 @@ bool asks_about_command(const std::string& word) {
 
 void make_output_directory(const std::string& path, const std::string& option) {
   std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (!error && std::filesystem::is_directory(path, error)) return;
+  fs::create_directories(path, error);
+  if (!error && fs::is_directory(path, error)) return;
   if (error && exit_code_of_file_error(error.value()) == ExitCode::kStorage)
     throw_file_error("create", path, error);
   throw UsageError(format("{} is '{}', which is no directory and cannot be made one: {}", option,

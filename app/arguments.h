@@ -22,6 +22,7 @@ struct ArgumentDetails {
   bool required = false;
   std::optional<std::pair<int, int>> range = std::nullopt;  // of a number, both ends included
   std::string needs = "";                                   // only together with this option
+  bool writes = false;  // the value is a file to write: refused before the work where it cannot be
 };
 
 class Arguments {

@@ -116,11 +116,12 @@ int run_course(const std::vector<std::string>& arguments) {
   }
   CourseWords words;
   bool right = true;
-  Arguments command("shoal course",
-                    "Eight labs on distributed training, half an hour each, on any laptop with Linux. "
-                    "Without a subcommand: their list.\n\n"
-                    "  shoal course start 4\n"
-                    "  shoal course check 4\n");
+  Arguments command(
+      "shoal course",
+      "Eight labs on distributed training, half an hour each, on any laptop with Linux. "
+      "Without a subcommand: their list.\n\n"
+      "  shoal course start 4\n"
+      "  shoal course check 4\n");
   Arguments start = command.subcommand("start", "put the text and the files of a lab into DIR",
                                        [&words] { start_lab(words); });
   add_lab(start, words);

@@ -248,7 +248,7 @@ int run_overview(const std::vector<std::string>& arguments) {
                  {.shown = "FILE"});
   command.option("--page", words.page,
                  "write pictures of the plan into this HTML file: memory, the step, ranks",
-                 {.shown = "FILE"});
+                 {.shown = "FILE", .writes = true});
   add_json(command, words);
   command.flag("--execute", words.execute,
                "run a step of each kind of rank, without its memory and its peers, and compare");
@@ -271,7 +271,7 @@ void add_search(Arguments& command, SearchWords& words) {
   search.option("--layouts", words.layouts, "to print; 3 without this",
                 {.shown = "N", .range = {{1, 20}}});
   search.option("--write", words.write_to, "write the config with the best layout there",
-                {.shown = "FILE"});
+                {.shown = "FILE", .writes = true});
   search.flag("--what-if", words.what_if, "search again with other networks, memory and batches");
   search.flag("--json", words.json, "as JSON, in seconds and bytes");
 }

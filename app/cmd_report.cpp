@@ -60,7 +60,8 @@ int run_report_command(const std::vector<std::string>& arguments) {
       "time\nwent (also of a traced step), restarts, samples, and what `shoal plan` expected.\n\n"
       "  shoal report runs/shakespeare --output shakespeare.html\n");
   command.option("RUN", run, kRunHelp, {.shown = "DIRECTORY"});
-  command.option("--output", output, "the page; report.html without this", {.shown = "FILE"});
+  command.option("--output", output, "the page; report.html without this",
+                 {.shown = "FILE", .writes = true});
   if (!command.parse(arguments)) return 0;
   const fs::path directory = run_directory(run);
   picture::RunFacts facts;

@@ -262,7 +262,8 @@ int run_train(const std::vector<std::string>& arguments) {
       "  shoal train configs/shakespeare.yaml --set data.sources=[tokens]\n\n"
       "The run is kept in run.directory/run.name. SIGTERM, SIGINT, SIGHUP, SIGUSR1 and SIGUSR2 "
       "save\na checkpoint and end; --set train.init_from=resume resumes from the newest.");
-  command.option("CONFIG", file, "YAML file; `shoal config help` explains its keys", {.shown = "FILE"});
+  command.option("CONFIG", file, "YAML file; `shoal config help` explains its keys",
+                 {.shown = "FILE"});
   command.option("--set", sets, "change one key of the config", {.shown = "KEY=VALUE"});
   if (!command.parse(arguments)) return 0;
   StopSignal signal;

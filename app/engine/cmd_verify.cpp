@@ -246,7 +246,8 @@ int verify_here(const VerifyWords& words) {
 }
 
 void add_options(Arguments& command, VerifyWords& words) {
-  command.option("CONFIG", words.file, "YAML file; `shoal config help` explains its keys", {.shown = "FILE"});
+  command.option("CONFIG", words.file, "YAML file; `shoal config help` explains its keys",
+                 {.shown = "FILE"});
   command.option("--layout", words.layout,
                  "degrees and other keys of section parallel: tp=2,pp=2,schedule=gpipe",
                  {.shown = "KEY=VALUE,..."});
@@ -287,11 +288,12 @@ void refuse_mixed(const VerifyWords& words) {
     const char* const other = words.random ? "--random" : "--list";
     if (words.json) throw UsageError(format("--json is not for {}: leave one of them out", other));
     if (words.precision != kDefaultPrecision || words.steps != kDefaultSteps)
-      throw UsageError(format("--precision and --steps are of one comparison: leave them out, or {}",
-                              other));
+      throw UsageError(
+          format("--precision and --steps are of one comparison: leave them out, or {}", other));
   } else if (!words.file && words.sets.empty()) {
     throw UsageError(
-        "which model? Name a CONFIG, such as configs/debug_cpu.yaml, or set keys of one with --set");
+        "which model? Name a CONFIG, such as configs/debug_cpu.yaml, or set keys of one with "
+        "--set");
   }
 }
 

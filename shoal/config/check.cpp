@@ -126,10 +126,11 @@ void check_step_size(const RunConfig& config, std::vector<Problem>& found) {
   const ModelConfig& model = config.model;
   const double tokens =
       static_cast<double>(config.train.batch) * static_cast<double>(model.context);
-  const double of_token = std::max(
-      {static_cast<double>(model.layers) * static_cast<double>(std::max(model.width, model.hidden_width())),
-       static_cast<double>(model.vocab_size.value_or(1)),
-       static_cast<double>(model.heads) * static_cast<double>(model.context)});
+  const double of_token =
+      std::max({static_cast<double>(model.layers) *
+                    static_cast<double>(std::max(model.width, model.hidden_width())),
+                static_cast<double>(model.vocab_size.value_or(1)),
+                static_cast<double>(model.heads) * static_cast<double>(model.context)});
   if (tokens * of_token <= kMost) return;
   found.push_back({.where = "train.batch",
                    .what = format("a step of {} sequences of {} tokens is too large to be counted",
