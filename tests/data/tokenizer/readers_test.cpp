@@ -111,6 +111,7 @@ TEST(Tiktoken, ReadsRanksAndRefusesDamage) {
   const TokenizerParts parts = parts_of_tiktoken("IQ== 0\nIg== 1\r\nISI= 2\n");
   EXPECT_EQ(parts.vocabulary.find("!\""), 2U);
   EXPECT_TRUE(parts.ranks_are_ids);
+  EXPECT_TRUE(parts.ignore_merges);
   EXPECT_THAT(error_text<DataError>([] { parts_of_tiktoken("IQ==\n"); }),
               HasSubstr("line 1 is not"));
   EXPECT_THAT(error_text<DataError>([] { parts_of_tiktoken("IQ== 0\n!! 1\n"); }),
