@@ -212,76 +212,87 @@ class TableDocuments : public data::DocumentReader {
  private:
   data::Document take_row(int64_t row) {
     const arrow::Array& column = *batch_->column(0);
-    data::Document document;
-    if (column.IsNull(row)) return document;
-    if (is_text(column.type_id())) {
-      document.text = text_at(column, row);
-      if (!fields_.prompt.empty()) document.prompt = prompt_at(row);
-    } else if (column.type_id() == arrow::Type::LIST) {
-      const auto& list = static_cast<const arrow::ListArray&>(column);
-      document.ids = ids_of(*list.values(), list.value_offset(row), list.value_length(row));
-    } else if (column.type_id() == arrow::Type::LARGE_LIST) {
-      const auto& list = static_cast<const arrow::LargeListArray&>(column);
-      document.ids = ids_of(*list.values(), list.value_offset(row), list.value_length(row));
-    } else {
-      refuse(fields_.text, *column.type());
+    if (column.IsNull(row)) return {};
+    if (is_text(column.type_id())) return {.text = text_at(column, row), .prompt = prompt_at(row)};
+    ids_.clear();
+    trained_on_.clear();
+    if (!fields_.prompt.empty()) add_ids(1, fields_.prompt, row);
+    const size_t prompt = ids_.size();
+    add_ids(0, fields_.text, row);
+    if (ids_.size() == prompt) return {};
+    if (prompt > 0) {
+      trained_on_.assign(ids_.size(), 1);
+      std::fill_n(trained_on_.begin(), prompt, uint8_t{0});
     }
-    return document;
+    return {.ids = ids_, .trained_on = trained_on_};
   }
 
-  std::string_view prompt_at(int64_t row) {
+  std::string_view prompt_at(int64_t row) const {
+    if (fields_.prompt.empty()) return {};
     const arrow::Array& column = *batch_->column(1);
-    if (!is_text(column.type_id())) refuse(fields_.prompt, *column.type());
+    if (!is_text(column.type_id()))
+      refuse(fields_.prompt, *column.type(), format("texts, as '{}' does", fields_.text));
     return column.IsNull(row) ? std::string_view() : text_at(column, row);
   }
 
-  std::span<const data::TokenId> ids_of(const arrow::Array& values, int64_t first, int64_t count) {
-    ids_.clear();
+  void add_ids(int column_index, const std::string& field, int64_t row) {
+    const arrow::Array& column = *batch_->column(column_index);
+    if (column.type_id() == arrow::Type::LIST) {
+      add_list(static_cast<const arrow::ListArray&>(column), field, row);
+    } else if (column.type_id() == arrow::Type::LARGE_LIST) {
+      add_list(static_cast<const arrow::LargeListArray&>(column), field, row);
+    } else {
+      refuse(field, *column.type(),
+             column_index == 0 ? "texts or lists of ids"
+                               : format("lists of ids, as '{}' does", fields_.text));
+    }
+  }
+
+  template <class List>
+  void add_list(const List& column, const std::string& field, int64_t row) {
+    if (column.IsNull(row)) return;
+    const arrow::Array& values = *column.values();
+    const int64_t first = column.value_offset(row);
+    const int64_t end = first + column.value_length(row);
     switch (values.type_id()) {
       case arrow::Type::UINT8:
-        copy_ids<arrow::UInt8Array>(values, first, count);
-        break;
+        return copy_ids<arrow::UInt8Array>(values, first, end, field);
       case arrow::Type::UINT16:
-        copy_ids<arrow::UInt16Array>(values, first, count);
-        break;
+        return copy_ids<arrow::UInt16Array>(values, first, end, field);
       case arrow::Type::INT16:
-        copy_ids<arrow::Int16Array>(values, first, count);
-        break;
+        return copy_ids<arrow::Int16Array>(values, first, end, field);
       case arrow::Type::UINT32:
-        copy_ids<arrow::UInt32Array>(values, first, count);
-        break;
+        return copy_ids<arrow::UInt32Array>(values, first, end, field);
       case arrow::Type::INT32:
-        copy_ids<arrow::Int32Array>(values, first, count);
-        break;
+        return copy_ids<arrow::Int32Array>(values, first, end, field);
       case arrow::Type::UINT64:
-        copy_ids<arrow::UInt64Array>(values, first, count);
-        break;
+        return copy_ids<arrow::UInt64Array>(values, first, end, field);
       case arrow::Type::INT64:
-        copy_ids<arrow::Int64Array>(values, first, count);
-        break;
+        return copy_ids<arrow::Int64Array>(values, first, end, field);
       default:
-        refuse(fields_.text, *batch_->column(0)->type());
+        refuse(field, *column.type(), "texts or lists of ids");
     }
-    return ids_;
   }
 
   template <class Values>
-  void copy_ids(const arrow::Array& values, int64_t first, int64_t count) {
+  void copy_ids(const arrow::Array& values, int64_t first, int64_t end, const std::string& field) {
     const auto& numbers = static_cast<const Values&>(values);
-    for (int64_t at = first; at < first + count; ++at) {
+    for (int64_t at = first; at < end; ++at) {
       // A negative number is a huge one.
       const auto id = static_cast<uint64_t>(numbers.Value(at));
       if (id >= vocab_size_ || numbers.IsNull(at))
         throw DataError(
             format("{}: a list in '{}' holds an id that is not below the vocabulary's {}", name_,
-                   fields_.text, vocab_size_));
+                   field, vocab_size_));
       ids_.push_back(static_cast<data::TokenId>(id));
     }
   }
 
-  [[noreturn]] void refuse(const std::string& field, const arrow::DataType& type) const {
-    throw DataError(format("{}: column '{}' is {}, but must hold texts or lists of ids", name_,
-                           field, type.ToString()));
+  [[noreturn]] void refuse(const std::string& field,
+                           const arrow::DataType& type,
+                           const std::string& wanted) const {
+    throw DataError(
+        format("{}: column '{}' is {}, but must hold {}", name_, field, type.ToString(), wanted));
   }
 
   std::string name_;
@@ -291,6 +302,7 @@ class TableDocuments : public data::DocumentReader {
   std::shared_ptr<arrow::RecordBatch> batch_;
   int64_t row_ = 0;
   std::vector<data::TokenId> ids_;
+  std::vector<uint8_t> trained_on_;
 };
 
 }  // namespace

@@ -411,6 +411,27 @@ class Choices(Prepare):
             prompt = len(row["prompt"])
             self.assertEqual(mask, [False] * prompt + [True] * (len(ids) - prompt))
 
+    def test_loss_mask_of_lists_of_ids(self):
+        rows = [([1, 2, 3], [7, 8]), ([4], [9]), ([], [5, 6]), (None, [10]), ([11], []), ([12], None), ([1, 2], [3, 7, 8])]
+        expected = [((prompt or []) + completion, [False] * len(prompt or []) + [True] * len(completion))
+                    for prompt, completion in rows if completion]
+        for kind in (pa.list_(pa.int32()), pa.large_list(pa.uint16())):
+            columns = [pa.array([row[at] for row in rows], kind) for at in (0, 1)]
+            pq.write_table(pa.table(columns, ["prompt", "completion"]), self.path("a.parquet"), row_group_size=3)
+            output = self.path(f"out-{kind.value_type}")
+            self.byte(output.name, self.path("a.parquet"), "--fields", "prompt,completion", "--validation", "none",
+                      "--deduplicate")  # the first and the last differ in their masks alone
+            (table,) = tables(output, "train")
+            found = list(zip(table["input_ids"].to_pylist(), table["loss_mask"].to_pylist()))
+            self.assertEqual(found, [([*ids, END], [*mask, True]) for ids, mask in expected])
+
+    def test_texts_beside_lists_of_ids(self):
+        pq.write_table(pa.table({"ids": [[1], [2]], "words": ["a", "b"]}), self.path("a.parquet"))
+        for fields, why in (("words,ids", "'words' is string, but must hold lists of ids, as 'ids' does"),
+                            ("ids,words", "'ids' is list<element: int64>, but must hold texts, as 'words' does")):
+            self.assertIn(why, self.byte("out", self.path("a.parquet"), "--fields", fields, code=3))
+            shutil.rmtree(self.path("out"))
+
     def test_split_by_hash_keeps_copies_together_and_the_share(self):
         docs = [f"document {n} of this corpus" for n in range(4001)]
         self.byte("out", self.jsonl("a.jsonl", docs + docs[::-1]))
