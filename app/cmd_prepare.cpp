@@ -211,7 +211,8 @@ void add_options(Arguments& command, Words& words) {
                  {.shown = "DIR", .required = true});
   command.option("--fields", words.fields,
                  "field or column with the text (default text) or with lists of ids; or two, "
-                 "prompt,completion: only the second is trained on",
+                 "prompt,completion: only the second is trained on; or mask,ids: lists of booleans "
+                 "say of each id whether it is",
                  {.shown = "NAME"});
   command.option("--separator", words.separator,
                  "what stands between the documents of a text file, with \\n and \\t; without it "

@@ -205,6 +205,83 @@ class Formats(Prepare):
         self.assertEqual(list(texts(self.path("out"))), [doc for doc in order if doc])
 
 
+class OwnShards(Prepare):
+    """Token shards as input: the documents that they were written from."""
+
+    def prepared(self, name="out"):
+        """Documents with prompts, some longer than a block, and some that end where a block does."""
+        block = 1 << 20
+        sizes = [5, 0, 3 * block // 2 + 7, 1, 600_011, 3 * block, 2, block - 1, block, block - 2, 7]
+        rows = [{"prompt": "why? " * (n % 4), "completion": chr(97 + n) * size} for n, size in enumerate(sizes)]
+        self.path("a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        self.byte(name, self.path("a.jsonl"), "--fields", "prompt,completion", "--validation", "none")
+        return self.path(name)
+
+    def again(self, source, *words, fields="loss_mask,input_ids", **more):
+        return self.byte("again", source, "--fields", fields, "--validation", "none", *words, **more)
+
+    def test_come_back_with_their_masks(self):
+        shard = self.prepared() / "train-00000.arrow"
+        for words in ([], ["--end-of-document", "none"], ["--deduplicate"]):
+            self.again(shard, "--part-bytes", "64MiB", *words)
+            ours = pa.ipc.open_file(self.path("again/train-00000.arrow"))
+            theirs = pa.ipc.open_file(shard)
+            self.assertEqual(ours.num_record_batches, theirs.num_record_batches)
+            self.assertTrue(ours.read_all().equals(theirs.read_all()), words)
+            shutil.rmtree(self.path("again"))
+        self.again(shard, "--part-bytes", "64MiB")
+        self.assertEqual(digest_of(self.path("again"))[shard.name], digest_of(self.path("out"))[shard.name])
+
+    def test_a_document_belongs_to_the_slice_it_begins_in(self):
+        expected = documents(self.prepared())
+        flags = [flag for table in tables(self.path("out"), "train") for row in table["loss_mask"].to_pylist() for flag in row]
+        self.assertIn(False, flags)
+        self.again(self.path("out/train-00000.arrow"), "--part-bytes", 300_007)
+        self.assertGreater(len(tables(self.path("again"), "train")), 3)
+        found = documents(self.path("again"))
+        self.assertEqual([len(ids) for ids in found], [len(ids) for ids in expected])
+        self.assertTrue(found == expected, "other ids")
+        again = [flag for table in tables(self.path("again"), "train") for row in table["loss_mask"].to_pylist() for flag in row]
+        self.assertTrue(again == flags, "other masks")
+
+    def test_a_document_in_several_shards_stays_whole(self):
+        text = " ".join(some_documents(4000, seed=3))[:1_000_003].encode()
+        self.path("a.txt").write_bytes(text)
+        self.byte("out", self.path("a.txt"), "--validation", "none", "--part-bytes", 300_007)
+        self.assertGreater(len(tables(self.path("out"), "train")), 2)
+        self.again(self.path("out/*.arrow"), fields="input_ids")
+        found = [id for ids in documents(self.path("again")) for id in ids]
+        self.assertTrue(found == [*text, END], f"{len(found)} ids, {found.count(END)} of them {END}")
+
+    def test_what_is_refused(self):
+        shard = self.prepared() / "train-00000.arrow"
+        self.assertIn("with a loss mask: read it with --fields loss_mask,input_ids", self.again(shard, fields="input_ids", code=3))
+        self.path("letters.json").write_text(json.dumps({"shoal_tokenizer": "character", "symbols": [chr(n) for n in range(257)],
+                                                         "added_tokens": []}))
+        error = prepare(self.path("other"), "--input", shard, "--tokenizer", self.path("letters.json"), "--fields",
+                        "loss_mask,input_ids", code=3)
+        self.assertIn("another tokenizer", error)
+        pq.write_table(pa.ipc.open_file(shard).read_all(), self.path("a.parquet"))
+        self.assertIn("give the .arrow file itself", self.again(self.path("a.parquet"), code=3))
+        shutil.rmtree(self.path("again"))
+        table = pa.ipc.open_file(shard).read_all().slice(0, 1)
+        for number, (name, values, why) in enumerate((("continues", [None], "must hold booleans alone"),
+                                                      ("continues", [1], "must hold booleans alone"),
+                                                      ("loss_mask", [[True] * 3], "6 ids in 'input_ids', but 3 booleans"),
+                                                      ("loss_mask", [[True, None] * 3], "holds a null"),
+                                                      ("loss_mask", [[1] * 6], "must hold lists of booleans"))):
+            damaged = table.set_column(table.schema.get_field_index(name), name, pa.array(values))
+            path = self.path(f"damaged{number}.arrow")
+            with pa.ipc.new_file(str(path), damaged.schema) as writer:
+                writer.write_table(damaged)
+            self.assertIn(why, self.again(path, code=3))
+            shutil.rmtree(self.path("again"))
+        damaged = table.drop_columns(["continues"])
+        with pa.ipc.new_file(str(self.path("bare.arrow")), damaged.schema) as writer:
+            writer.write_table(damaged)
+        self.assertIn("has no column 'continues'", self.again(self.path("bare.arrow"), code=3))
+
+
 class Tokens(Prepare):
     """Files of ids that other systems wrote. Their mark between documents is the byte tokenizer's own."""
 
@@ -424,6 +501,14 @@ class Choices(Prepare):
             (table,) = tables(output, "train")
             found = list(zip(table["input_ids"].to_pylist(), table["loss_mask"].to_pylist()))
             self.assertEqual(found, [([*ids, END], [*mask, True]) for ids, mask in expected])
+
+    def test_loss_mask_as_lists_of_booleans(self):
+        rows = [([7, 8, 9], [True, False, True]), ([], []), ([1], [False]), ([2, 3], [True, True])]
+        pq.write_table(pa.table([pa.array([row[at] for row in rows]) for at in (0, 1)], ["ids", "mask"]), self.path("a.parquet"))
+        self.byte("out", self.path("a.parquet"), "--fields", "mask,ids", "--validation", "none")
+        (table,) = tables(self.path("out"), "train")
+        found = list(zip(table["input_ids"].to_pylist(), table["loss_mask"].to_pylist()))
+        self.assertEqual(found, [([*ids, END], [*mask, True]) for ids, mask in rows if ids])
 
     def test_texts_beside_lists_of_ids(self):
         pq.write_table(pa.table({"ids": [[1], [2]], "words": ["a", "b"]}), self.path("a.parquet"))
