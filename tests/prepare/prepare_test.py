@@ -546,6 +546,17 @@ class Choices(Prepare):
         self.byte("out", self.jsonl("a.jsonl", ["ab", "c"]), "--end-of-document", "none", "--validation", "none")
         self.assertEqual(documents(self.path("out")), [[97, 98], [99]])
 
+    def test_a_warning_where_nothing_stands_between_documents(self):
+        self.path("letters.json").write_text(json.dumps({"shoal_tokenizer": "character", "symbols": ["a", "b", "c"]}))
+        self.path("one.jsonl").write_text('{"text": "abc"}')
+        words = ["--tokenizer", self.path("letters.json"), "--validation", "none"]
+        two = self.jsonl("two.jsonl", ["ab", "c"])
+        error = prepare(self.path("two"), "--input", two, *words)
+        self.assertIn("no <|endoftext|>, <|end_of_text|>, </s>, <eos>, so nothing stands between 2 documents", error)
+        self.assertEqual(documents(self.path("two")), [[0, 1], [2]])
+        self.assertNotIn("stands between", prepare(self.path("one"), "--input", self.path("one.jsonl"), *words))
+        self.assertNotIn("stands between", prepare(self.path("none"), "--input", two, *words, "--end-of-document", "none"))
+
     def test_metadata_and_modes(self):
         self.byte("out", self.jsonl("a.jsonl", ["ab", "c"]), "--validation", "none")
         metadata = pa.ipc.open_file(self.path("out/train-00000.arrow")).schema.metadata

@@ -13,7 +13,8 @@ namespace shoal::data {
 constexpr size_t kMaxTokenizerBytes = size_t{64} << 20;
 
 // Reads Hugging Face's tokenizer.json: BPE with byte-level pieces and one of the patterns that
-// split.h knows. Anything else that a file asks for is refused by name.
+// split.h knows. Anything else that a file asks for is refused by name, but for what is put around a
+// text (post_processor, padding): that is not applied.
 TokenizerParts parts_of_tokenizer_json(std::string_view json);
 
 // Reads OpenAI's first form: encoder.json (token to id) and vocab.bpe (one merge per line).

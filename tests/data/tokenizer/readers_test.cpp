@@ -40,6 +40,8 @@ TEST(TokenizerJson, RefusesWhatItDoesNotKnowByName) {
   EXPECT_THAT(refusal_of([](S& s) { s.version = R"("2.0")"; }), HasSubstr("version is 2.0"));
   EXPECT_THAT(refusal_of([](S& s) { s.normalizer = R"({"type": "NFC"})"; }),
               HasSubstr("normalizer is NFC"));
+  EXPECT_THAT(refusal_of([](S& s) { s.truncation = R"({"max_length": 3, "stride": 0})"; }),
+              HasSubstr("truncation cuts texts"));
   EXPECT_THAT(refusal_of([](S& s) { s.pre_tokenizer = R"({"type": "Metaspace"})"; }),
               HasSubstr("is Metaspace"));
   EXPECT_THAT(refusal_of([](S& s) {
