@@ -105,6 +105,16 @@ class Formats(Prepare):
     def test_jsonl(self):
         self.check(self.jsonl("a.jsonl", self.docs))
 
+    def test_jsonl_with_what_only_other_fields_hold(self):
+        others = ["1", "123456789012345678901234567890", "-1e999", '"\\ud800"', '{"text": [12345678901234567890123]}']
+        lines = []
+        for number, doc in enumerate([None, *self.docs]):
+            fields = [f'"other": {others[number % 5]}', f'"text": {json.dumps(doc, ensure_ascii=number % 3 == 0)}']
+            lines.append("{" + ", ".join(fields[::number % 2 * 2 - 1]) + "}")
+        self.assertEqual([json.loads(line)["text"] for line in lines[1:]], self.docs)
+        self.path("a.jsonl").write_bytes("\n".join(lines).encode("utf-8-sig"))
+        self.check(self.path("a.jsonl"))
+
     def test_jsonl_in_many_slices(self):
         for part_bytes in (1024, 1031, 4099, 100003):
             output = f"sliced-{part_bytes}"
