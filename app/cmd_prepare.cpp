@@ -1,5 +1,6 @@
 #include "app/cmd_prepare.h"
 
+#include <array>
 #include <charconv>
 #include <iostream>
 #include <thread>
@@ -25,6 +26,9 @@ namespace {
 using prepare::PrepareOptions;
 using prepare::Progress;
 using prepare::ValidationRule;
+
+// What --end-of-document auto looks for.
+constexpr std::array kUsualEnds = {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>"};
 
 struct Words {
   std::vector<std::string> inputs;
@@ -97,7 +101,7 @@ std::optional<data::TokenId> end_of_document(const std::string& text,
                  text));
     return id;
   }
-  for (const char* usual : {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>"}) {
+  for (const char* usual : kUsualEnds) {
     if (const auto id = tokenizer.id_of(usual)) return id;
   }
   return std::nullopt;
@@ -201,6 +205,15 @@ void warn_of_empty_split(const data::Manifest& manifest, const Words& words) {
   }
 }
 
+void warn_of_joined_documents(const data::Manifest& manifest, const Words& words) {
+  if (words.end_of_document != "auto" || manifest.layout.end_of_document || manifest.documents < 2)
+    return;
+  log::warn(
+      "the tokenizer has no {}, so nothing stands between {} documents; --end-of-document names "
+      "another added token, none says that this is meant",
+      listed(kUsualEnds), manifest.documents);
+}
+
 void add_options(Arguments& command, Words& words) {
   command.option("--input", words.inputs,
                  "a file, a glob in quotes, a directory or a URI such as s3://bucket/path; repeat "
@@ -211,7 +224,8 @@ void add_options(Arguments& command, Words& words) {
                  {.shown = "DIR", .required = true});
   command.option("--fields", words.fields,
                  "field or column with the text (default text) or with lists of ids; or two, "
-                 "prompt,completion: only the second is trained on",
+                 "prompt,completion: only the second is trained on; or mask,ids: lists of booleans "
+                 "say of each id whether it is",
                  {.shown = "NAME"});
   command.option("--separator", words.separator,
                  "what stands between the documents of a text file, with \\n and \\t; without it "
@@ -271,6 +285,7 @@ int run_prepare(const std::vector<std::string>& arguments) {
   }
   keep_tokenizer(words.tokenizer.path, words.output);
   warn_of_empty_split(*manifest, words);
+  warn_of_joined_documents(*manifest, words);
   const Report report = report_of(*manifest, words, meter);
   std::cout << (words.json ? report.json() : report.text());
   return 0;

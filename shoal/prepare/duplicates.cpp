@@ -45,8 +45,11 @@ void for_each_hash(const fs::path& path, Use use) {
 
 Hash128 hash_of(const data::Document& document) {
   if (!document.ids.empty()) {
-    return xxh3_128({reinterpret_cast<const char*>(document.ids.data()),
-                     document.ids.size() * sizeof(data::TokenId)});
+    const std::string_view ids(reinterpret_cast<const char*>(document.ids.data()),
+                               document.ids.size() * sizeof(data::TokenId));
+    if (document.trained_on.empty()) return xxh3_128(ids);
+    return xxh3_128(ids, xxh3_64({reinterpret_cast<const char*>(document.trained_on.data()),
+                                  document.trained_on.size()}));
   }
   if (document.prompt.empty()) return xxh3_128(document.text);
   return xxh3_128(document.text, xxh3_64(document.prompt));

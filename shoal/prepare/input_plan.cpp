@@ -10,6 +10,7 @@
 #include "shoal/data/documents/text_documents.h"
 #include "shoal/prepare/arrow_errors.h"
 #include "shoal/prepare/input_stream.h"
+#include "shoal/prepare/table_batches.h"
 #include "shoal/prepare/table_documents.h"
 #include "shoal/prepare/token_documents.h"
 
@@ -211,7 +212,9 @@ std::unique_ptr<data::DocumentReader> read_slice(const InputPlan& plan,
       bytes_done += slice.bytes;
       return read_table(file, {.fields = options.fields,
                                .groups = slice.range,
-                               .vocab_size = static_cast<uint32_t>(options.tokenizer->size())});
+                               .vocab_size = static_cast<uint32_t>(options.tokenizer->size()),
+                               .tokenizer = options.tokenizer->hash(),
+                               .end_of_document = options.end_of_document});
     case InputKind::kTokens:
       bytes_done += slice.bytes;
       return read_tokens(file, {.vocab_size = static_cast<uint32_t>(options.tokenizer->size()),

@@ -1,5 +1,6 @@
 #include "shoal/prepare/part_writer.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "shoal/prepare/shard_writer.h"
@@ -65,7 +66,7 @@ class PartWriter {
 
   void encode(const Document& document) {
     if (!document.ids.empty()) {
-      write(document.ids, true);
+      write_ids(document.ids, document.trained_on);
       return;
     }
     if (!document.prompt.empty()) {
@@ -76,6 +77,19 @@ class PartWriter {
     ids_.clear();
     encoder_.encode(document.text, ids_);
     write(ids_, true);
+  }
+
+  // In runs that are trained on or masked as a whole.
+  void write_ids(std::span<const data::TokenId> ids, std::span<const uint8_t> trained_on) {
+    if (trained_on.empty()) write(ids, true);
+    while (!trained_on.empty()) {
+      const auto is_other = [&](uint8_t flag) { return flag != trained_on.front(); };
+      const auto end = std::find_if(trained_on.begin(), trained_on.end(), is_other);
+      const auto count = static_cast<size_t>(end - trained_on.begin());
+      write(ids.first(count), trained_on.front() != 0);
+      ids = ids.subspan(count);
+      trained_on = trained_on.subspan(count);
+    }
   }
 
   void end_document() {

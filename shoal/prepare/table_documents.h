@@ -1,11 +1,11 @@
 // table_documents.h -- documents in the rows of Parquet and Arrow files: a column of texts, or of
 // lists of ids.
-//
-// Arrow trusts the data in its files, so every batch is fully validated before it is used.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "shoal/data/documents/document.h"
 #include "shoal/prepare/input_files.h"
@@ -16,12 +16,14 @@ struct TableOptions {
   data::TextFields fields;
   data::Slice groups;       // range of the file's groups
   uint32_t vocab_size = 0;  // ids must be below it
+  std::string tokenizer;    // its hash: token shards of another one are refused
+  // The id that the writer of the documents puts behind each. Without it the one that is in token
+  // shards stays part of their documents.
+  std::optional<data::TokenId> end_of_document;
 };
 
-// Returns the number of row groups of a Parquet file, or record batches of an IPC file; a stream
-// counts as one.
-uint64_t count_groups(const InputFile& file);
-
+// Token shards (shard_writer.h) give the documents that they were written from: rows that continue
+// one are joined to it, and the mark behind it is left out.
 std::unique_ptr<data::DocumentReader> read_table(const InputFile& file,
                                                  const TableOptions& options);
 

@@ -105,6 +105,16 @@ class Formats(Prepare):
     def test_jsonl(self):
         self.check(self.jsonl("a.jsonl", self.docs))
 
+    def test_jsonl_with_what_only_other_fields_hold(self):
+        others = ["1", "123456789012345678901234567890", "-1e999", '"\\ud800"', '{"text": [12345678901234567890123]}']
+        lines = []
+        for number, doc in enumerate([None, *self.docs]):
+            fields = [f'"other": {others[number % 5]}', f'"text": {json.dumps(doc, ensure_ascii=number % 3 == 0)}']
+            lines.append("{" + ", ".join(fields[::number % 2 * 2 - 1]) + "}")
+        self.assertEqual([json.loads(line)["text"] for line in lines[1:]], self.docs)
+        self.path("a.jsonl").write_bytes("\n".join(lines).encode("utf-8-sig"))
+        self.check(self.path("a.jsonl"))
+
     def test_jsonl_in_many_slices(self):
         for part_bytes in (1024, 1031, 4099, 100003):
             output = f"sliced-{part_bytes}"
@@ -203,6 +213,83 @@ class Formats(Prepare):
                 "--tokenizer", "byte", "--validation", "none")
         order = self.docs[50:60] + self.docs[:50] + ["the end"]
         self.assertEqual(list(texts(self.path("out"))), [doc for doc in order if doc])
+
+
+class OwnShards(Prepare):
+    """Token shards as input: the documents that they were written from."""
+
+    def prepared(self, name="out"):
+        """Documents with prompts, some longer than a block, and some that end where a block does."""
+        block = 1 << 20
+        sizes = [5, 0, 3 * block // 2 + 7, 1, 600_011, 3 * block, 2, block - 1, block, block - 2, 7]
+        rows = [{"prompt": "why? " * (n % 4), "completion": chr(97 + n) * size} for n, size in enumerate(sizes)]
+        self.path("a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        self.byte(name, self.path("a.jsonl"), "--fields", "prompt,completion", "--validation", "none")
+        return self.path(name)
+
+    def again(self, source, *words, fields="loss_mask,input_ids", **more):
+        return self.byte("again", source, "--fields", fields, "--validation", "none", *words, **more)
+
+    def test_come_back_with_their_masks(self):
+        shard = self.prepared() / "train-00000.arrow"
+        for words in ([], ["--end-of-document", "none"], ["--deduplicate"]):
+            self.again(shard, "--part-bytes", "64MiB", *words)
+            ours = pa.ipc.open_file(self.path("again/train-00000.arrow"))
+            theirs = pa.ipc.open_file(shard)
+            self.assertEqual(ours.num_record_batches, theirs.num_record_batches)
+            self.assertTrue(ours.read_all().equals(theirs.read_all()), words)
+            shutil.rmtree(self.path("again"))
+        self.again(shard, "--part-bytes", "64MiB")
+        self.assertEqual(digest_of(self.path("again"))[shard.name], digest_of(self.path("out"))[shard.name])
+
+    def test_a_document_belongs_to_the_slice_it_begins_in(self):
+        expected = documents(self.prepared())
+        flags = [flag for table in tables(self.path("out"), "train") for row in table["loss_mask"].to_pylist() for flag in row]
+        self.assertIn(False, flags)
+        self.again(self.path("out/train-00000.arrow"), "--part-bytes", 300_007)
+        self.assertGreater(len(tables(self.path("again"), "train")), 3)
+        found = documents(self.path("again"))
+        self.assertEqual([len(ids) for ids in found], [len(ids) for ids in expected])
+        self.assertTrue(found == expected, "other ids")
+        again = [flag for table in tables(self.path("again"), "train") for row in table["loss_mask"].to_pylist() for flag in row]
+        self.assertTrue(again == flags, "other masks")
+
+    def test_a_document_in_several_shards_stays_whole(self):
+        text = " ".join(some_documents(4000, seed=3))[:1_000_003].encode()
+        self.path("a.txt").write_bytes(text)
+        self.byte("out", self.path("a.txt"), "--validation", "none", "--part-bytes", 300_007)
+        self.assertGreater(len(tables(self.path("out"), "train")), 2)
+        self.again(self.path("out/*.arrow"), fields="input_ids")
+        found = [id for ids in documents(self.path("again")) for id in ids]
+        self.assertTrue(found == [*text, END], f"{len(found)} ids, {found.count(END)} of them {END}")
+
+    def test_what_is_refused(self):
+        shard = self.prepared() / "train-00000.arrow"
+        self.assertIn("with a loss mask: read it with --fields loss_mask,input_ids", self.again(shard, fields="input_ids", code=3))
+        self.path("letters.json").write_text(json.dumps({"shoal_tokenizer": "character", "symbols": [chr(n) for n in range(257)],
+                                                         "added_tokens": []}))
+        error = prepare(self.path("other"), "--input", shard, "--tokenizer", self.path("letters.json"), "--fields",
+                        "loss_mask,input_ids", code=3)
+        self.assertIn("another tokenizer", error)
+        pq.write_table(pa.ipc.open_file(shard).read_all(), self.path("a.parquet"))
+        self.assertIn("give the .arrow file itself", self.again(self.path("a.parquet"), code=3))
+        shutil.rmtree(self.path("again"))
+        table = pa.ipc.open_file(shard).read_all().slice(0, 1)
+        for number, (name, values, why) in enumerate((("continues", [None], "must hold booleans alone"),
+                                                      ("continues", [1], "must hold booleans alone"),
+                                                      ("loss_mask", [[True] * 3], "6 ids in 'input_ids', but 3 booleans"),
+                                                      ("loss_mask", [[True, None] * 3], "holds a null"),
+                                                      ("loss_mask", [[1] * 6], "must hold lists of booleans"))):
+            damaged = table.set_column(table.schema.get_field_index(name), name, pa.array(values))
+            path = self.path(f"damaged{number}.arrow")
+            with pa.ipc.new_file(str(path), damaged.schema) as writer:
+                writer.write_table(damaged)
+            self.assertIn(why, self.again(path, code=3))
+            shutil.rmtree(self.path("again"))
+        damaged = table.drop_columns(["continues"])
+        with pa.ipc.new_file(str(self.path("bare.arrow")), damaged.schema) as writer:
+            writer.write_table(damaged)
+        self.assertIn("has no column 'continues'", self.again(self.path("bare.arrow"), code=3))
 
 
 class Tokens(Prepare):
@@ -411,6 +498,35 @@ class Choices(Prepare):
             prompt = len(row["prompt"])
             self.assertEqual(mask, [False] * prompt + [True] * (len(ids) - prompt))
 
+    def test_loss_mask_of_lists_of_ids(self):
+        rows = [([1, 2, 3], [7, 8]), ([4], [9]), ([], [5, 6]), (None, [10]), ([11], []), ([12], None), ([1, 2], [3, 7, 8])]
+        expected = [((prompt or []) + completion, [False] * len(prompt or []) + [True] * len(completion))
+                    for prompt, completion in rows if completion]
+        for kind in (pa.list_(pa.int32()), pa.large_list(pa.uint16())):
+            columns = [pa.array([row[at] for row in rows], kind) for at in (0, 1)]
+            pq.write_table(pa.table(columns, ["prompt", "completion"]), self.path("a.parquet"), row_group_size=3)
+            output = self.path(f"out-{kind.value_type}")
+            self.byte(output.name, self.path("a.parquet"), "--fields", "prompt,completion", "--validation", "none",
+                      "--deduplicate")  # the first and the last differ in their masks alone
+            (table,) = tables(output, "train")
+            found = list(zip(table["input_ids"].to_pylist(), table["loss_mask"].to_pylist()))
+            self.assertEqual(found, [([*ids, END], [*mask, True]) for ids, mask in expected])
+
+    def test_loss_mask_as_lists_of_booleans(self):
+        rows = [([7, 8, 9], [True, False, True]), ([], []), ([1], [False]), ([2, 3], [True, True])]
+        pq.write_table(pa.table([pa.array([row[at] for row in rows]) for at in (0, 1)], ["ids", "mask"]), self.path("a.parquet"))
+        self.byte("out", self.path("a.parquet"), "--fields", "mask,ids", "--validation", "none")
+        (table,) = tables(self.path("out"), "train")
+        found = list(zip(table["input_ids"].to_pylist(), table["loss_mask"].to_pylist()))
+        self.assertEqual(found, [([*ids, END], [*mask, True]) for ids, mask in rows if ids])
+
+    def test_texts_beside_lists_of_ids(self):
+        pq.write_table(pa.table({"ids": [[1], [2]], "words": ["a", "b"]}), self.path("a.parquet"))
+        for fields, why in (("words,ids", "'words' is string, but must hold lists of ids, as 'ids' does"),
+                            ("ids,words", "'ids' is list<element: int64>, but must hold texts, as 'words' does")):
+            self.assertIn(why, self.byte("out", self.path("a.parquet"), "--fields", fields, code=3))
+            shutil.rmtree(self.path("out"))
+
     def test_split_by_hash_keeps_copies_together_and_the_share(self):
         docs = [f"document {n} of this corpus" for n in range(4001)]
         self.byte("out", self.jsonl("a.jsonl", docs + docs[::-1]))
@@ -439,6 +555,17 @@ class Choices(Prepare):
     def test_no_end_token_where_the_tokenizer_has_none(self):
         self.byte("out", self.jsonl("a.jsonl", ["ab", "c"]), "--end-of-document", "none", "--validation", "none")
         self.assertEqual(documents(self.path("out")), [[97, 98], [99]])
+
+    def test_a_warning_where_nothing_stands_between_documents(self):
+        self.path("letters.json").write_text(json.dumps({"shoal_tokenizer": "character", "symbols": ["a", "b", "c"]}))
+        self.path("one.jsonl").write_text('{"text": "abc"}')
+        words = ["--tokenizer", self.path("letters.json"), "--validation", "none"]
+        two = self.jsonl("two.jsonl", ["ab", "c"])
+        error = prepare(self.path("two"), "--input", two, *words)
+        self.assertIn("no <|endoftext|>, <|end_of_text|>, </s>, <eos>, so nothing stands between 2 documents", error)
+        self.assertEqual(documents(self.path("two")), [[0, 1], [2]])
+        self.assertNotIn("stands between", prepare(self.path("one"), "--input", self.path("one.jsonl"), *words))
+        self.assertNotIn("stands between", prepare(self.path("none"), "--input", two, *words, "--end-of-document", "none"))
 
     def test_metadata_and_modes(self):
         self.byte("out", self.jsonl("a.jsonl", ["ab", "c"]), "--validation", "none")

@@ -22,6 +22,8 @@ struct Document {
   std::string_view text;
   std::string_view prompt;       // precedes the text, masked out of the loss
   std::span<const TokenId> ids;  // instead of both
+  // For each id 1, or 0 if it is masked out of the loss; empty: none is.
+  std::span<const uint8_t> trained_on;
   // Whether this is the first and the last piece: a long text comes in several, cut where no token
   // could span the cut.
   bool begins = true;

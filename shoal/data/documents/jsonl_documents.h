@@ -16,7 +16,8 @@ struct JsonlOptions {
 };
 
 // `stream` begins one byte before the slice, or with the text. Throws DataError with `name`, the
-// file's, and the line that is wrong. Blank lines and documents without text are skipped.
+// file's, and the line that is wrong. Blank lines and documents without text are skipped, null is no
+// text, and what other fields hold does not matter. A byte order mark may precede the text.
 std::unique_ptr<DocumentReader> read_jsonl(std::unique_ptr<ByteStream> stream,
                                            const JsonlOptions& options,
                                            const std::string& name);

@@ -26,7 +26,7 @@
 namespace shoal::data {
 
 enum class TokenFormat {
-  kNanoGpt,   // .bin: uint16 ids and nothing else
+  kNanoGpt,   // .bin: uint16 ids and nothing else, for vocabularies of up to 65,536
   kLlmC,      // .bin: a header of 1024 bytes, then uint16 (GPT-2) or uint32 (Llama 3) ids
   kMegatron,  // .bin with ids, and .idx beside it with their type, sequences and documents
   kOlmo,      // .npy, but without numpy's header: ids of 1, 2, 4 or 8 bytes

@@ -170,6 +170,9 @@ TokenizerParts parts_of_tokenizer_json(std::string_view json) {
   if (root.find("normalizer"))
     throw DataError(format("tokenizer.normalizer is {}, which shoal does not support",
                            root.object("normalizer").text("type")));
+  if (root.find("truncation"))
+    throw DataError(
+        "tokenizer.truncation cuts texts, which shoal does not support: set it to null");
   if (root.find("decoder")) require_byte_level(root.object("decoder"));
   const Fields model = root.object("model");
   if (model.find("type") && model.text("type") != "BPE")

@@ -32,6 +32,7 @@ TokenId rank_of(std::string_view text, size_t line) {
 TokenizerParts parts_of_tiktoken(std::string_view lines) {
   TokenizerParts parts;
   parts.ranks_are_ids = true;
+  parts.ignore_merges = true;
   for (size_t number = 1; !lines.empty(); ++number) {
     const size_t end = std::min(lines.find('\n'), lines.size());
     std::string_view line = lines.substr(0, end);

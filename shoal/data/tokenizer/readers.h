@@ -13,13 +13,14 @@ namespace shoal::data {
 constexpr size_t kMaxTokenizerBytes = size_t{64} << 20;
 
 // Reads Hugging Face's tokenizer.json: BPE with byte-level pieces and one of the patterns that
-// split.h knows. Anything else that a file asks for is refused by name.
+// split.h knows. Anything else that a file asks for is refused by name, but for what is put around a
+// text (post_processor, padding): that is not applied.
 TokenizerParts parts_of_tokenizer_json(std::string_view json);
 
 // Reads OpenAI's first form: encoder.json (token to id) and vocab.bpe (one merge per line).
 TokenizerParts parts_of_gpt2_files(std::string_view encoder_json, std::string_view vocab_bpe);
 
-// Reads "base64 rank" lines. Neither the pattern nor the added tokens are in such a file.
+// Reads "base64 rank" lines. As in tiktoken, tokens that no merge reaches are whole pieces. Neither the pattern nor the added tokens are in such a file.
 TokenizerParts parts_of_tiktoken(std::string_view lines);
 
 // Reads our own format, {"shoal_tokenizer": "character", "symbols": ["\n", " ", "!"],

@@ -75,8 +75,9 @@ std::string hash_of(const TokenizerParts& parts) {
   add_text("shoal bpe tokenizer 1");
   add_text(kUnicodeVersion);
   add_text(pattern_name(parts.pattern));
-  hash.add_number((parts.ranks_are_ids ? 1 : 0) + (parts.ignore_merges ? 2 : 0) +
-                  (parts.closed ? 4 : 0));
+  // Ranks always ignore merges, so that bit would say nothing: shards from before keep their hash.
+  const bool ignore_merges = parts.ignore_merges && !parts.ranks_are_ids;
+  hash.add_number((parts.ranks_are_ids ? 1 : 0) + (ignore_merges ? 2 : 0) + (parts.closed ? 4 : 0));
   // Files may or may not list the added tokens in the vocabulary too: that decides nothing.
   std::map<TokenId, std::string_view> added;
   for (const AddedToken& token : parts.added) added.emplace(token.id, token.text);

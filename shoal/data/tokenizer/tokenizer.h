@@ -27,9 +27,10 @@ struct TokenizerParts {
   // `ranks_are_ids`.
   std::vector<std::pair<TokenId, TokenId>> merges;
   // For .tiktoken: any two neighbours whose bytes together are a token may merge, smaller ids
-  // first.
+  // first. Comes with `ignore_merges`.
   bool ranks_are_ids = false;
-  // A piece that is a token as a whole becomes that token, whatever the merges say (Llama 3).
+  // A piece that is a token as a whole becomes that token, whatever the merges say (tiktoken,
+  // Llama 3).
   bool ignore_merges = false;
   // Every piece must be a token as a whole, and others cannot be encoded: characters, words.
   bool closed = false;

@@ -80,6 +80,21 @@ TEST(NanoGptFile, RefusesHalfIdsAndIdsOfOtherVocabularies) {
   EXPECT_THAT(nano_gpt_refusal(packed(ids)), HasSubstr("id 50257 at token 17"));
 }
 
+// As uint32, which nothing in the file tells: 100000, 5, 70000 and 9 would be 34464, 1, 5, 0 and so on.
+TEST(NanoGptFile, RefusesVocabulariesThatNeedWiderIds) {
+  const std::string bytes = packed<uint32_t>({100'000, 5, 70'000, 9});
+  EXPECT_THAT(refusal([&] {
+                return read_nano_gpt({"x.bin", bytes}, {.vocab_size = 100'277});
+              }),
+              AllOf(HasSubstr("x.bin has no header"), HasSubstr("vocabulary has 100277")));
+  EXPECT_THAT(refusal([] {
+                return read_nano_gpt({"x.bin", ""}, {.vocab_size = 65'537});
+              }),
+              HasSubstr("vocabulary has 65537"));
+  const auto widest = read_nano_gpt({"x.bin", "\xFF\xFF"}, {.vocab_size = 65'536});
+  EXPECT_EQ(documents_of(*widest, 5), (Documents{{65'535}}));
+}
+
 TEST(NanoGptFile, AMarkMustBeAnId) {
   EXPECT_THAT(tests::error_text<UsageError>([] {
                 (void)read_nano_gpt({"x.bin", ""}, {.vocab_size = 10, .mark = DocumentMark{10}});

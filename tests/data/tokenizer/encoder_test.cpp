@@ -44,6 +44,16 @@ TEST(Encoder, TakesAddedTokensOnlyWhenAsked) {
   EXPECT_EQ(encoder.tokenizer().decode(std::vector<TokenId>{266, 265}), "<|end|><|pad|><|end|>");
 }
 
+TEST(Encoder, PutsNothingAroundATextWhateverTheFileSays) {
+  SmallTokenizer small;
+  small.post_processor =
+      R"({"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<|end|>", "type_id": 0}}, )"
+      R"({"Sequence": {"id": "A", "type_id": 0}}], "special_tokens": {"<|end|>": {"id": "<|end|>", )"
+      R"("ids": [265], "tokens": ["<|end|>"]}}})";
+  Encoder encoder(small.read());
+  EXPECT_THAT(ids_of(encoder, "thing"), ElementsAre(256, 260));
+}
+
 TEST(Encoder, IgnoresMergesWhereTheFileSaysSo) {
   SmallTokenizer small;
   small.vocab_extra = R"(, "king": 270)";  // no merge leads to it

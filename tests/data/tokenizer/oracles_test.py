@@ -4,6 +4,7 @@
 The corpora and vocabularies are not part of this tree: SHOAL_TEST_DATA names their directory (default: ../shared/data beside it).
 SHOAL_ORACLE_STRINGS is how many random strings are compared (default 2,000), SHOAL_ORACLE_TEXT a file or directory of more text.
 """
+import base64
 import hashlib
 import json
 import os
@@ -110,10 +111,8 @@ def every_code_point():
     return ["".join(parts[i:i + 256]) for i in range(0, len(parts), 256)]
 
 
-def tiktoken_encodings():
-    import tiktoken
-    from tiktoken.load import data_gym_to_mergeable_bpe_ranks, load_tiktoken_bpe
-    patterns = {
+def tiktoken_patterns():
+    return {
         "gpt2": r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s""",
         "cl100k": r"""'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s""",
         "o200k": "|".join([
@@ -121,6 +120,12 @@ def tiktoken_encodings():
             r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?""",
             r"""\p{N}{1,3}""", r""" ?[^\s\p{L}\p{N}]+[\r\n/]*""", r"""\s*[\r\n]+""", r"""\s+(?!\S)""", r"""\s+"""]),
     }
+
+
+def tiktoken_encodings():
+    import tiktoken
+    from tiktoken.load import data_gym_to_mergeable_bpe_ranks, load_tiktoken_bpe
+    patterns = tiktoken_patterns()
     ranks = {
         "gpt2": data_gym_to_mergeable_bpe_ranks(str(DATA / "gpt2" / "vocab.bpe"), str(DATA / "gpt2" / "encoder.json")),
         "cl100k": load_tiktoken_bpe(str(VOCABULARIES["cl100k"])),
@@ -201,6 +206,39 @@ def check_ignore_merges(scratch):
     check(lists[0] != lists[1], "ignore_merges changes something")
 
 
+def random_ranks(rng):
+    """All bytes in any order, then tokens of a few letters, most of which no merge reaches."""
+    tokens = [bytes([byte]) for byte in rng.sample(range(256), 256)]
+    count = rng.choice([1, 2, 17, 211])
+    while len(tokens) < 256 + count:
+        token = "".join(rng.choices("ab c1.é", k=rng.choice([2, 3, 3, 4, 5, 16, 17, 31]))).encode()
+        if token not in tokens:
+            tokens.append(token)
+    return {token: rank for rank, token in enumerate(tokens)}
+
+
+def check_unreachable_ranks(scratch):
+    """tiktoken takes a piece that is a token as a whole, also where no merge leads to it: a rank file is no list of merges."""
+    import tiktoken
+    rng = random.Random(6)
+    pattern = tiktoken_patterns()["cl100k"]
+    file = pathlib.Path(scratch) / "cl100k_base.tiktoken"  # the name tells the pattern
+    only_abc = {bytes([byte]): byte for byte in range(256)} | {b"abc": 256}
+    unreached = 0
+    for number, ranks in enumerate([only_abc, *(random_ranks(rng) for _ in range(23))]):
+        file.write_bytes(b"".join(base64.b64encode(token) + b" %d\n" % rank for token, rank in ranks.items()))
+        encoding = tiktoken.Encoding("random", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+        alone = [token.decode() for token in ranks if len(token) > 1]
+        spoken = ["".join(rng.choices(alone + ["a", "b ", "1", ".", "x"], k=rng.randint(1, 9))) for _ in range(301)]
+        texts = alone + spoken
+        ours, theirs = our_ids(file, texts), [encoding.encode_ordinary(text) for text in texts]
+        wrong = [(text, a, b) for text, a, b in zip(texts, ours, theirs, strict=True) if a != b]
+        check(not wrong, f"ranks {number}: {len(wrong)} of {len(texts)} texts differ from tiktoken, such as {wrong[:1]}")
+        unreached += sum(ids == [ranks[text.encode()]] for text, ids in zip(alone, theirs))
+    check(unreached > 100, f"only {unreached} tokens were pieces")
+    print(f"tiktoken, tokens that no merge reaches: {unreached} tokens in 24 vocabularies")
+
+
 def main():
     with tempfile.TemporaryDirectory() as scratch:
         check_gold(scratch)
@@ -212,6 +250,7 @@ def main():
             print(f"not compared with tiktoken and HF tokenizers: {missing} (tools/deps.sh check)")
         else:
             check_ignore_merges(scratch)
+            check_unreachable_ranks(scratch)
             check_oracles(scratch)
 
 

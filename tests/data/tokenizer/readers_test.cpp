@@ -40,6 +40,8 @@ TEST(TokenizerJson, RefusesWhatItDoesNotKnowByName) {
   EXPECT_THAT(refusal_of([](S& s) { s.version = R"("2.0")"; }), HasSubstr("version is 2.0"));
   EXPECT_THAT(refusal_of([](S& s) { s.normalizer = R"({"type": "NFC"})"; }),
               HasSubstr("normalizer is NFC"));
+  EXPECT_THAT(refusal_of([](S& s) { s.truncation = R"({"max_length": 3, "stride": 0})"; }),
+              HasSubstr("truncation cuts texts"));
   EXPECT_THAT(refusal_of([](S& s) { s.pre_tokenizer = R"({"type": "Metaspace"})"; }),
               HasSubstr("is Metaspace"));
   EXPECT_THAT(refusal_of([](S& s) {
@@ -111,6 +113,7 @@ TEST(Tiktoken, ReadsRanksAndRefusesDamage) {
   const TokenizerParts parts = parts_of_tiktoken("IQ== 0\nIg== 1\r\nISI= 2\n");
   EXPECT_EQ(parts.vocabulary.find("!\""), 2U);
   EXPECT_TRUE(parts.ranks_are_ids);
+  EXPECT_TRUE(parts.ignore_merges);
   EXPECT_THAT(error_text<DataError>([] { parts_of_tiktoken("IQ==\n"); }),
               HasSubstr("line 1 is not"));
   EXPECT_THAT(error_text<DataError>([] { parts_of_tiktoken("IQ== 0\n!! 1\n"); }),

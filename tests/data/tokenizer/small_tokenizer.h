@@ -20,7 +20,9 @@ inline std::string quoted(const std::string& text) {
 
 struct SmallTokenizer {
   std::string version = R"("1.0")";
+  std::string truncation = "null";
   std::string normalizer = "null";
+  std::string post_processor = "null";
   std::string pre_tokenizer =
       R"({"type": "ByteLevel", "add_prefix_space": false, "use_regex": true})";
   std::string decoder = R"({"type": "ByteLevel"})";
@@ -42,10 +44,10 @@ struct SmallTokenizer {
     for (size_t i = 0; i < merged.size(); ++i)
       vocab += shoal::format("{}{}: {}", i == 0 ? "" : ", ", quoted(merged[i]), 256 + i);
     return shoal::format(
-        R"({{"version": {}, "truncation": null, "added_tokens": {}, "normalizer": {}, "pre_tokenizer": {}, "decoder": {}, )"
+        R"({{"version": {}, "truncation": {}, "added_tokens": {}, "normalizer": {}, "pre_tokenizer": {}, "post_processor": {}, "decoder": {}, )"
         R"("model": {{{} "vocab": {{{}{}}}, "merges": {}}}}})",
-        version, added, normalizer, pre_tokenizer, decoder, model_extra, vocab, vocab_extra,
-        merges);
+        version, truncation, added, normalizer, pre_tokenizer, post_processor, decoder, model_extra,
+        vocab, vocab_extra, merges);
   }
 
   [[nodiscard]] std::shared_ptr<const Tokenizer> read() const {
