@@ -13,6 +13,7 @@
 #include "shoal/core/shipped_file.h"
 #include "shoal/prepare/input_files.h"
 #include "shoal/prepare/prepare.h"
+#include "shoal/prepare/rank_lock.h"
 
 #include "app/arguments.h"
 #include "app/progress_line.h"
@@ -255,6 +256,7 @@ int run_prepare(const std::vector<std::string>& arguments) {
   if (!command.parse(arguments)) return 0;
   const PrepareOptions options = options_of(words);
   make_output_directory(words.output);
+  const prepare::RankLock lock(options.output, options.rank, options.world_size);
   const prepare::FileSystems file_systems;
   Progress progress;
   const Meter meter(progress);

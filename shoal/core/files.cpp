@@ -36,41 +36,36 @@ fs::path directory_of(const fs::path& path) {
   return parent.empty() ? fs::path(".") : parent;
 }
 
-// A file with a name of its own beside `path`; removed again unless it was published.
+// Removed again unless it was published.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const fs::path& path)
-      : name_(path.string() + ".tmp-XXXXXX"), fd_(::mkostemp(name_.data(), O_CLOEXEC)) {
-    if (!fd_.valid()) throw_file_error("create", name_);
-  }
+  TemporaryFile(const fs::path& path, unsigned mode) : file_(create_file_beside(path, mode)) {}
 
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
 
   ~TemporaryFile() {
-    if (!published_) ::unlink(name_.c_str());
+    if (!published_) ::unlink(file_.path.c_str());
   }
 
-  void fill(std::string_view content, unsigned mode) {
-    if (::fchmod(fd_.get(), mode) != 0) throw_file_error("set the mode of", name_);
-    write_all(fd_.get(), content, name_);
-    if (::fdatasync(fd_.get()) != 0) throw_file_error("sync", name_);
+  void fill(std::string_view content) {
+    write_all(file_.fd.get(), content, file_.path);
+    if (::fdatasync(file_.fd.get()) != 0) throw_file_error("sync", file_.path);
   }
 
   void rename_to(const fs::path& path) {
-    if (::rename(name_.c_str(), path.c_str()) != 0) throw_file_error("replace", path);
+    if (::rename(file_.path.c_str(), path.c_str()) != 0) throw_file_error("replace", path);
     published_ = true;
   }
 
   bool link_to(const fs::path& path) {
-    if (::link(name_.c_str(), path.c_str()) == 0) return true;
+    if (::link(file_.path.c_str(), path.c_str()) == 0) return true;
     if (errno == EEXIST) return false;
     throw_file_error("create", path);
   }
 
  private:
-  std::string name_;
-  UniqueFd fd_;
+  FileBeside file_;
   bool published_ = false;
 };
 
@@ -145,6 +140,19 @@ UniqueFd create_file(const fs::path& path) {
   return fd;
 }
 
+FileBeside create_file_beside(const fs::path& path, unsigned mode) {
+  std::string name = path.string() + ".tmp-XXXXXX";
+  UniqueFd fd(::mkostemp(name.data(), O_CLOEXEC));
+  if (!fd.valid()) throw_file_error("create", name);
+  if (::fchmod(fd.get(), mode) != 0) {
+    const int why = errno;
+    ::unlink(name.c_str());
+    errno = why;
+    throw_file_error("set the mode of", name);
+  }
+  return {.path = name, .fd = std::move(fd)};
+}
+
 void sync_directory(const fs::path& directory) {
   const UniqueFd fd = open_or_throw(directory, O_RDONLY | O_DIRECTORY);
   if (::fsync(fd.get()) == 0) return;
@@ -166,15 +174,15 @@ void publish_file(const fs::path& written, const fs::path& path) {
 }
 
 void write_file_atomically(const fs::path& path, std::string_view content, unsigned mode) {
-  TemporaryFile file(path);
-  file.fill(content, mode);
+  TemporaryFile file(path, mode);
+  file.fill(content);
   file.rename_to(path);
   sync_directory(directory_of(path));
 }
 
 bool create_file_once(const fs::path& path, std::string_view content, unsigned mode) {
-  TemporaryFile file(path);
-  file.fill(content, mode);
+  TemporaryFile file(path, mode);
+  file.fill(content);
   const bool created = file.link_to(path);
   if (created) sync_directory(directory_of(path));
   return created;

@@ -56,6 +56,15 @@ class ChunkReader {
 // Creates a file for writing; an existing file is truncated.
 UniqueFd create_file(const std::filesystem::path& path);
 
+// A new file beside `path` with a name of its own, PATH.tmp-XXXXXX: whoever else writes `path` has
+// another one. What a killed process leaves has such a name.
+struct FileBeside {
+  std::filesystem::path path;
+  UniqueFd fd;
+};
+
+FileBeside create_file_beside(const std::filesystem::path& path, unsigned mode = kFileMode);
+
 // Makes the names in a directory durable: after this a crash cannot undo that a file was created or
 // renamed. On a file system that does not support it, a warning is logged once.
 void sync_directory(const std::filesystem::path& directory);

@@ -79,7 +79,7 @@ class Preparation {
   }
 
   // What a killed run had begun to write. Only files of parts that are this rank's, or that no other
-  // rank can be writing.
+  // rank can be writing. (Shards were once written as NAME.unfinished.)
   void remove_leftovers() const {
     for (const auto& entry : fs::directory_iterator(options_.output)) {
       const std::string name = entry.path().filename().string();

@@ -28,6 +28,7 @@
 #include "shoal/data/tokenizer/unicode.h"
 #include "shoal/prepare/input_files.h"
 #include "shoal/prepare/prepare.h"
+#include "shoal/prepare/rank_lock.h"
 #include "shoal/prepare/shard_writer.h"
 
 namespace shoal::data {
@@ -174,6 +175,9 @@ void prepare_books(const std::shared_ptr<const data::Tokenizer>& tokenizer) {
   Progress progress;
   prepare({.inputs = {"books/*.jsonl.gz"}, .tokenizer = tokenizer, .output = "tokens"}, progress);
 }
+
+// shoal/prepare/rank_lock.h
+void rank_lock(int rank, int world_size) { const RankLock lock("tokens", rank, world_size); }
 
 // shoal/prepare/shard_writer.h
 void shard_writer(const data::TokenLayout& layout, const std::vector<data::TokenId>& ids) {
