@@ -449,6 +449,18 @@ class Choices(Prepare):
         self.byte("out", source, "--deduplicate", "--validation", "none", "--part-bytes", 4099)
         self.assertEqual(digest_of(self.path("out")), expected)
 
+    def test_a_part_is_done_again_on_several_ranks(self):
+        random.seed(5)
+        source = self.jsonl("a.jsonl", [f"document {random.randrange(700)}" for _ in range(3001)])
+        words = ("--deduplicate", "--validation", "none", "--part-bytes", 20011)
+        self.byte("out", source, *words)
+        expected = digest_of(self.path("out"))
+        for first in (0, 1):  # rank 1 has a part to do, rank 0 has none
+            self.path("out/part-00003.json").unlink()
+            ranks = {rank: self.start("out", source, *words, env=as_rank(rank, 2)) for rank in (first, 1 - first)}
+            self.assertEqual({rank: process.wait(60) for rank, process in ranks.items()}, {0: 0, 1: 0})
+            self.assertEqual(digest_of(self.path("out")), expected)
+
     def test_no_end_token_where_the_tokenizer_has_none(self):
         self.byte("out", self.jsonl("a.jsonl", ["ab", "c"]), "--end-of-document", "none", "--validation", "none")
         self.assertEqual(documents(self.path("out")), [[97, 98], [99]])
