@@ -167,7 +167,8 @@ namespace {
 
 // shoal/prepare/input_files.h
 void input_files() {
-  const std::vector<InputFile> inputs = find_inputs({"corpus/*.jsonl.gz", "s3://bucket/books"});
+  const std::vector<InputFile> inputs =
+      find_inputs({"corpus/*.jsonl.gz", "s3://bucket/books"}, "tokens");
 }
 
 // shoal/prepare/prepare.h

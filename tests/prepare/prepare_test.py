@@ -616,6 +616,21 @@ class Errors(Prepare):
         self.assertIn("does not tell what it is", self.byte("out", self.path("a.pdf"), code=2))
         self.assertIn("no such file", self.byte("out", self.path("gone.txt"), code=2))
 
+    def test_output_within_the_input(self):
+        self.path("in/tokens").mkdir(parents=True)
+        self.path("in-tokens").mkdir()
+        self.path("link").symlink_to("in")
+        self.jsonl("in/a.jsonl", ["one", "two"])
+        self.path("in/a.json").write_bytes(self.path("in/a.jsonl").read_bytes())
+        self.path("in/a.txt").write_text("three")
+        for source, output in (("in", "in/tokens"), ("in", "in"), ("in", "link/tokens"), ("link", "in/tokens/new"),
+                               ("in-tokens/../in", "in/tokens"), ("in/*", "in/tokens"), ("in/*.json", "in"), ("i?/a.*", "link")):
+            error = self.byte(output, self.path(source), code=2)
+            self.assertIn("would be input when the command is given again", error)
+        for source, output in (("in", "in-tokens"), ("in/a.jsonl", "in"), ("in/*.txt", "in/tokens")):
+            for _ in range(2):
+                self.byte(output, self.path(source), "--validation", "none")
+
     def test_missing_column_names_those_there(self):
         pq.write_table(pa.table({"body": ["x"], "url": ["y"]}), self.path("a.parquet"))
         self.assertIn("it has body, url", self.byte("out", self.path("a.parquet"), code=3))
