@@ -315,8 +315,10 @@ Shard read_shard_blocks(const fs::path& directory, Split split, const ShardEntry
   const fs::path path = directory / part_file(entry.part);
   const PartFile file = read_part(path);
   if (file.digest != entry.part_digest) {
-    throw DataError(format("{} is not the file that {} was made of: one of them was changed",
-                           path.string(), kManifestFile));
+    throw DataError(
+        format("{} is not the file that {} was made of: one of them was changed; remove it, and "
+               "give the same `shoal prepare` again, which makes both anew",
+               path.string(), kManifestFile));
   }
   const std::optional<Shard>& shard = file.part.of(split);
   if (!shard || shard->file != entry.file || shard->bytes != entry.bytes ||

@@ -14,6 +14,7 @@
 namespace shoal::data {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 using tests::TempDir;
@@ -106,7 +107,11 @@ TEST(TokenShard, EveryFlippedByteOfABlockIsFound) {
     write_file_atomically(path, damaged);
     const TokenShard shard = open_first(directory);
     std::vector<int32_t> ids(1);
-    EXPECT_THAT([&] { shard.copy(0, ids); }, ThrowsMessage<DataError>(HasSubstr("is damaged")));
+    EXPECT_THAT([&] { shard.copy(0, ids); },
+                ThrowsMessage<DataError>(
+                    AllOf(HasSubstr("is damaged"),
+                          HasSubstr("remove " + (directory.path() / part_file(0)).string() +
+                                    ", and give the same"))));
   }
 }
 
@@ -116,7 +121,8 @@ TEST(TokenShard, AFileOfAnotherSizeIsRefused) {
   const std::filesystem::path path = directory.path() / shard_file(Split::kTrain, 0);
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
   EXPECT_THAT([&] { open_first(directory); },
-              ThrowsMessage<DataError>(HasSubstr("it was cut or replaced")));
+              ThrowsMessage<DataError>(
+                  HasSubstr("it was cut or replaced; give the same `shoal prepare` again")));
 }
 
 TEST(TokenShard, IdsBeyondTheVocabularyAreRefused) {
