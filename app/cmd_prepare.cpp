@@ -124,10 +124,10 @@ PrepareOptions options_of(const Words& words) {
   }
   if (words.part_bytes != "auto") {
     const auto bytes = parse_bytes(words.part_bytes);
-    if (!bytes || *bytes < 1 << 10)
+    if (!bytes || *bytes < int64_t{1} << 10 || *bytes > int64_t{1} << 40)
       throw UsageError(
-          format("--part-bytes is '{}', but must be auto or a size of 1 KiB or more, "
-                 "such as 64MiB",
+          format("--part-bytes is '{}', but must be auto or a size from 1 KiB to 1 TiB, such as "
+                 "64MiB",
                  words.part_bytes));
     options.part_bytes = static_cast<uint64_t>(*bytes);
   }

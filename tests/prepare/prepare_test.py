@@ -608,7 +608,8 @@ class Errors(Prepare):
         self.path("a.pdf").write_text("x")
         for words, why in ((["--validation", "hash:1.5"], "between 0 and 1"), (["--validation", "half"], "hash:F"),
                            (["--fields", "a,b,c"], "prompt,completion"), (["--fields", ""], "one name"),
-                           (["--part-bytes", "12"], "1 KiB"), (["--validation", "tail:0.1"], "only plain text"),
+                           (["--part-bytes", "12"], "1 KiB"), (["--part-bytes", "1025GiB"], "to 1 TiB"),
+                           (["--validation", "tail:0.1"], "only plain text"),
                            (["--end-of-document", "<eot>"], "no added token"),
                            (["--pattern", "gpt3"], "must be gpt2, cl100k or o200k")):
             self.assertIn(why, self.byte("out", source, *words, code=2))

@@ -17,7 +17,9 @@ namespace fs = std::filesystem;
 constexpr uint64_t kVersion = 1;
 constexpr const char* kFormat = "shoal tokens";
 constexpr size_t kMaxManifestBytes = size_t{1} << 30;
-constexpr size_t kMaxPartBytes = size_t{64} << 20;
+// The file of a part: with at most 256 bytes for a block, which has 2^19 tokens or more, 2^41 tokens.
+// That is twice the bytes of the largest --part-bytes, when every byte is a document with its end.
+constexpr size_t kMaxPartBytes = size_t{1} << 30;
 constexpr uint64_t kMaxFileBytes = uint64_t{1} << 46;  // so that sums of places cannot overflow
 constexpr uint64_t kMaxTokensAll = uint64_t{1} << 60;
 
