@@ -14,6 +14,7 @@
 #include "shoal/core/shipped_file.h"
 #include "shoal/prepare/input_files.h"
 #include "shoal/prepare/prepare.h"
+#include "shoal/prepare/rank_lock.h"
 
 #include "app/arguments.h"
 #include "app/progress_line.h"
@@ -127,10 +128,10 @@ PrepareOptions options_of(const Words& words) {
   }
   if (words.part_bytes != "auto") {
     const auto bytes = parse_bytes(words.part_bytes);
-    if (!bytes || *bytes < 1 << 10)
+    if (!bytes || *bytes < int64_t{1} << 10 || *bytes > int64_t{1} << 40)
       throw UsageError(
-          format("--part-bytes is '{}', but must be auto or a size of 1 KiB or more, "
-                 "such as 64MiB",
+          format("--part-bytes is '{}', but must be auto or a size from 1 KiB to 1 TiB, such as "
+                 "64MiB",
                  words.part_bytes));
     options.part_bytes = static_cast<uint64_t>(*bytes);
   }
@@ -269,6 +270,7 @@ int run_prepare(const std::vector<std::string>& arguments) {
   if (!command.parse(arguments)) return 0;
   const PrepareOptions options = options_of(words);
   make_output_directory(words.output);
+  const prepare::RankLock lock(options.output, options.rank, options.world_size);
   const prepare::FileSystems file_systems;
   Progress progress;
   const Meter meter(progress);

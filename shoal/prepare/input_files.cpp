@@ -56,6 +56,11 @@ bool is_beside_data(const fs::path& path) {
          name == "dataset_info.json" || name == "dataset_dict.json" || name.ends_with(".idx");
 }
 
+bool is_in(const fs::path& path, const fs::path& directory) {
+  return std::mismatch(directory.begin(), directory.end(), path.begin(), path.end()).first ==
+         directory.end();
+}
+
 // Arrow keeps S3 in a library beside its own and loads it when told to.
 void load_s3() {
   static const bool loaded = [] {
@@ -95,6 +100,8 @@ std::string without_secret(std::string message, const std::string& uri, const st
 
 class InputFinder {
  public:
+  explicit InputFinder(const fs::path& output) : output_(fs::weakly_canonical(output)) {}
+
   void add(const std::string& word) {
     const size_t before = files_.size();
     if (word.find("://") != std::string::npos) {
@@ -126,9 +133,27 @@ class InputFinder {
 
   void add_local(const std::string& word) {
     std::vector<std::string> paths = {word};
-    if (!fs::exists(word)) paths = glob(word);
+    if (!fs::exists(word)) {
+      paths = glob(word);
+      if (std::any_of(paths.begin(), paths.end(),
+                      [&](const fs::path& path) { return could_be_output(path); }))
+        refuse_output_in(word);
+    }
     const auto system = std::make_shared<arrow::fs::LocalFileSystem>();
     for (const std::string& path : paths) add_path(system, path, "");
+  }
+
+  // A file beside what this preparation writes, of a kind that it writes.
+  [[nodiscard]] bool could_be_output(const fs::path& path) const {
+    const bool written = path.extension() == ".json" || path.extension() == ".arrow";
+    return written && is_in(fs::weakly_canonical(path), output_);
+  }
+
+  [[noreturn]] void refuse_output_in(const std::string& input) const {
+    throw UsageError(
+        format("--input {} holds --output {}, whose files would be input when the command is given "
+               "again: name a directory outside of the input",
+               input, output_.string()));
   }
 
   static std::vector<std::string> glob(const std::string& pattern) {
@@ -152,6 +177,8 @@ class InputFinder {
       add_file(system, *info, prefix, /*must_be_known=*/true);
       return;
     }
+    if (system->type_name() == "local" && is_in(output_, fs::weakly_canonical(path)))
+      refuse_output_in(prefix + path);
     arrow::fs::FileSelector selector;
     selector.base_dir = path;
     selector.recursive = true;
@@ -205,6 +232,7 @@ class InputFinder {
     return index.substr(0, index.size() - std::string_view(".idx").size()) + ".bin";
   }
 
+  const fs::path output_;
   std::vector<InputFile> files_;
 };
 
@@ -212,8 +240,8 @@ class InputFinder {
 
 bool InputFile::is_local() const { return file_system->type_name() == "local"; }
 
-std::vector<InputFile> find_inputs(const std::vector<std::string>& words) {
-  InputFinder finder;
+std::vector<InputFile> find_inputs(const std::vector<std::string>& words, const fs::path& output) {
+  InputFinder finder(output);
   for (const std::string& word : words) finder.add(word);
   return finder.take();
 }

@@ -1,6 +1,7 @@
 // input_files.h -- the files that a preparation reads, and their formats.
 //
-//   const std::vector<InputFile> inputs = find_inputs({"corpus/*.jsonl.gz", "s3://bucket/books"});
+//   const std::vector<InputFile> inputs =
+//       find_inputs({"corpus/*.jsonl.gz", "s3://bucket/books"}, "tokens");
 //
 // A word is a file, a glob, a directory (everything below it whose kind its name tells), or a URI
 // that Arrow understands. The order is that of the words, and by name within each. Megatron's pair
@@ -8,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,8 +44,10 @@ struct InputFile {
   [[nodiscard]] bool is_local() const;
 };
 
-// Throws UsageError for a word that matches nothing, or a file whose name tells no kind.
-std::vector<InputFile> find_inputs(const std::vector<std::string>& words);
+// Throws UsageError for a word that matches nothing, for a file whose name tells no kind, and for a
+// directory or a glob in which the files of `output` would be found the next time.
+std::vector<InputFile> find_inputs(const std::vector<std::string>& words,
+                                   const std::filesystem::path& output);
 
 std::shared_ptr<arrow::io::RandomAccessFile> open_input(const InputFile& file);
 

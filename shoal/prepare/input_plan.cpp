@@ -50,7 +50,7 @@ uint64_t tail_of(const InputFile& file, double share) {
 class Planner {
  public:
   explicit Planner(const PrepareOptions& options) : options_(options) {
-    plan_.files = find_inputs(options.inputs);
+    plan_.files = find_inputs(options.inputs, options.output);
     part_bytes_ = part_bytes_of(options, plan_.files);
     for (size_t number = 0; number < plan_.files.size(); ++number) add_file(number);
     if (plan_.parts.empty()) throw UsageError("the input files are all empty");

@@ -79,7 +79,7 @@ class Preparation {
   }
 
   // What a killed run had begun to write. Only files of parts that are this rank's, or that no other
-  // rank can be writing.
+  // rank can be writing. (Shards were once written as NAME.unfinished.)
   void remove_leftovers() const {
     for (const auto& entry : fs::directory_iterator(options_.output)) {
       const std::string name = entry.path().filename().string();
@@ -108,6 +108,14 @@ class Preparation {
     return file;
   }
 
+  [[nodiscard]] bool all_done() const {
+    if (!mine_.empty()) return false;
+    for (uint64_t number = 0; number < plan_.parts.size(); ++number) {
+      if (!read_done(number)) return false;
+    }
+    return true;
+  }
+
   void write_one(uint64_t number, data::Encoder& encoder) {
     static const Duplicates kNone;
     const auto found = duplicates_.find(number);
@@ -117,11 +125,12 @@ class Preparation {
     write_file_atomically(options_.output / data::part_file(number), data::to_json(part));
   }
 
+  // Also when all of mine are done: their documents may come before copies in parts of other ranks,
+  // which wait for the hashes.
   void find_duplicates_of_mine() {
-    if (mine_.empty()) return;
+    if (all_done()) return;
     progress_.hashing = true;
     std::vector<uint64_t> unhashed;
-    // Parts that are done as well: others may be copies of what they hold.
     for (uint64_t number = 0; number < plan_.parts.size(); ++number) {
       if (is_mine(number) && !fs::exists(options_.output / hashes_file(number)))
         unhashed.push_back(number);
@@ -132,8 +141,10 @@ class Preparation {
         write_hashes(options_.output, number, hash_part(plan_, number, options_, progress_));
       };
     });
-    await_hashes();
-    duplicates_ = find_duplicates(options_.output, plan_.parts.size(), mine_);
+    if (!mine_.empty()) {
+      await_hashes();
+      duplicates_ = find_duplicates(options_.output, plan_.parts.size(), mine_);
+    }
     progress_.bytes_done = before;
     progress_.hashing = false;
   }

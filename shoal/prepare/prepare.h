@@ -41,7 +41,8 @@ struct ValidationRule {
 struct PrepareOptions {
   std::vector<std::string> inputs;
   std::shared_ptr<const data::Tokenizer> tokenizer;
-  std::filesystem::path output;  // an existing directory
+  // An existing directory. Hold a RankLock on it where the same rank may be started twice.
+  std::filesystem::path output;
   data::TextFields fields;
   std::string separator;  // between documents of text files; empty: a file is one document
   ValidationRule validation;

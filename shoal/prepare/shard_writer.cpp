@@ -145,23 +145,37 @@ class ShardWriter::Rows {
 class ShardWriter::File {
  public:
   File(const fs::path& path, const data::TokenLayout& layout)
-      : path_(path), what_(format("writing {}", path.string())), schema_(schema_of(layout)) {
+      : path_(path),
+        written_(create_file_beside(path)),
+        what_(format("writing {}", written_.path.string())),
+        schema_(schema_of(layout)) {
     auto options = arrow::ipc::IpcWriteOptions::Defaults();
     options.alignment = 64;
-    sink_ = must(arrow::io::FileOutputStream::Open(create_file(path).release()), what_);
+    sink_ = must(arrow::io::FileOutputStream::Open(written_.fd.release()), what_);
     writer_ = must(arrow::ipc::MakeFileWriter(sink_, schema_, options), what_);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  ~File() {
+    std::error_code ignored;
+    if (!published_) fs::remove(written_.path, ignored);
   }
 
   void write(const Rows& rows) { must(writer_->WriteRecordBatch(*rows.batch(schema_)), what_); }
 
-  void close() {
+  void publish() {
     must(writer_->Close(), what_);
     must(sink_->Close(), what_);
+    publish_file(written_.path, path_);
+    published_ = true;
   }
 
  private:
-  fs::path path_;
-  std::string what_;
+  const fs::path path_;
+  FileBeside written_;
+  const std::string what_;
+  bool published_ = false;
   std::shared_ptr<arrow::Schema> schema_;
   std::shared_ptr<arrow::io::FileOutputStream> sink_;
   std::shared_ptr<arrow::ipc::RecordBatchWriter> writer_;
@@ -175,7 +189,7 @@ ShardWriter::ShardWriter(const fs::path& directory,
       name_(file),
       layout_(layout),
       rows_(std::make_unique<Rows>(layout)),
-      file_(std::make_unique<File>(directory / (file + ".unfinished"), layout)),
+      file_(std::make_unique<File>(directory / file, layout)),
       pack_(std::move(pack)) {}
 
 ShardWriter::~ShardWriter() = default;
@@ -216,10 +230,9 @@ void ShardWriter::write_block() {
 data::Shard ShardWriter::finish() {
   break_document();
   if (rows_->tokens() > 0) write_block();
-  file_->close();
-  const fs::path path = directory_ / name_;
-  publish_file(directory_ / (name_ + ".unfinished"), path);
+  file_->publish();
 
+  const fs::path path = directory_ / name_;
   const std::string what = format("reading {} again", path.string());
   const auto mapped =
       must(arrow::io::MemoryMappedFile::Open(path.string(), arrow::io::FileMode::READ), what);

@@ -113,6 +113,21 @@ TEST(WriteFileAtomically, AFullDiskLeavesTheOldFileAndNoRubbish) {
   EXPECT_EQ(entries(dir.path()), 1U);
 }
 
+TEST(CreateFileBeside, TwoOfOnePathAreTwoFiles) {
+  const TempDir dir;
+  const FileBeside first = create_file_beside(dir / "f");
+  const FileBeside second = create_file_beside(dir / "f", 0600);
+  EXPECT_NE(first.path, second.path);
+  EXPECT_EQ(first.path.string().rfind((dir / "f").string() + ".tmp-", 0), 0U);
+  for (const auto& [file, mode] : {std::pair(&first, 0640U), std::pair(&second, 0600U)}) {
+    struct stat status {};
+    ASSERT_EQ(::stat(file->path.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, mode);
+  }
+  EXPECT_THAT(data_error_of([&] { create_file_beside(dir / "none" / "f"); }),
+              HasSubstr("cannot create"));
+}
+
 TEST(CreateFileOnce, OneOfManyRacersWinsAndAllReadTheSame) {
   const TempDir dir;
   std::vector<int> created(8);

@@ -28,6 +28,7 @@
 #include "shoal/data/tokenizer/unicode.h"
 #include "shoal/prepare/input_files.h"
 #include "shoal/prepare/prepare.h"
+#include "shoal/prepare/rank_lock.h"
 #include "shoal/prepare/shard_writer.h"
 
 namespace shoal::data {
@@ -166,7 +167,8 @@ namespace {
 
 // shoal/prepare/input_files.h
 void input_files() {
-  const std::vector<InputFile> inputs = find_inputs({"corpus/*.jsonl.gz", "s3://bucket/books"});
+  const std::vector<InputFile> inputs =
+      find_inputs({"corpus/*.jsonl.gz", "s3://bucket/books"}, "tokens");
 }
 
 // shoal/prepare/prepare.h
@@ -174,6 +176,9 @@ void prepare_books(const std::shared_ptr<const data::Tokenizer>& tokenizer) {
   Progress progress;
   prepare({.inputs = {"books/*.jsonl.gz"}, .tokenizer = tokenizer, .output = "tokens"}, progress);
 }
+
+// shoal/prepare/rank_lock.h
+void rank_lock(int rank, int world_size) { const RankLock lock("tokens", rank, world_size); }
 
 // shoal/prepare/shard_writer.h
 void shard_writer(const data::TokenLayout& layout, const std::vector<data::TokenId>& ids) {

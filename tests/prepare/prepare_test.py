@@ -29,12 +29,17 @@ SHOAL = str(BINARY / "shoal")
 END = 256
 
 
-def prepare(output, *words, code=0, ranks=None, before=()):
+def as_rank(rank, ranks):
+    """The environment of one rank, as torchrun sets it."""
+    return {**os.environ, "RANK": str(rank), "WORLD_SIZE": str(ranks), "MASTER_ADDR": "localhost"}
+
+
+def prepare(output, *words, code=0, ranks=None, before=(), env=None):
     command = [*before, SHOAL]
     if ranks:
         command += ["launch", "--ranks", str(ranks), "--"]
     command += ["prepare", "--output", str(output), *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
     assert done.returncode == code, f"exit {done.returncode}, not {code}: {done.stderr}\n{done.stdout}"
     return done.stderr
 
@@ -87,6 +92,14 @@ class Prepare(unittest.TestCase):
         self.path(name).write_text("".join(json.dumps({"id": i, "text": doc, **extra}, ensure_ascii=i % 2 == 0) + "\n"
                                            for i, doc in enumerate(docs)))
         return self.path(name)
+
+    def start(self, output, source, *words, env=None):
+        """A process that is not waited for, and ends with the test."""
+        process = subprocess.Popen([SHOAL, "prepare", "--input", source, "--tokenizer", "byte", "--output", self.path(output),
+                                    *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
 
     def byte(self, output, source, *words, **more):
         return prepare(self.path(output), "--input", source, "--tokenizer", "byte", *words, **more)
@@ -554,6 +567,18 @@ class Choices(Prepare):
         self.byte("out", source, "--deduplicate", "--validation", "none", "--part-bytes", 4099)
         self.assertEqual(digest_of(self.path("out")), expected)
 
+    def test_a_part_is_done_again_on_several_ranks(self):
+        random.seed(5)
+        source = self.jsonl("a.jsonl", [f"document {random.randrange(700)}" for _ in range(3001)])
+        words = ("--deduplicate", "--validation", "none", "--part-bytes", 20011)
+        self.byte("out", source, *words)
+        expected = digest_of(self.path("out"))
+        for first in (0, 1):  # rank 1 has a part to do, rank 0 has none
+            self.path("out/part-00003.json").unlink()
+            ranks = {rank: self.start("out", source, *words, env=as_rank(rank, 2)) for rank in (first, 1 - first)}
+            self.assertEqual({rank: process.wait(60) for rank, process in ranks.items()}, {0: 0, 1: 0})
+            self.assertEqual(digest_of(self.path("out")), expected)
+
     def test_no_end_token_where_the_tokenizer_has_none(self):
         self.byte("out", self.jsonl("a.jsonl", ["ab", "c"]), "--end-of-document", "none", "--validation", "none")
         self.assertEqual(documents(self.path("out")), [[97, 98], [99]])
@@ -617,6 +642,69 @@ class Sameness(Prepare):
         self.byte("killed", self.source, *self.words)
         self.assertEqual(digest_of(self.path("killed")), self.expected)
 
+    def stopped(self, output, env=None):
+        """A process that stands still while it writes a shard."""
+        process = self.start(output, self.source, *self.words, "--threads", 1, env=env)
+        while True:
+            self.assertIsNone(process.poll(), "it ended before it could be stopped")
+            if not self.shards_under_way(output):
+                continue
+            process.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+            if self.shards_under_way(output):
+                return process
+            process.send_signal(signal.SIGCONT)
+
+    def shards_under_way(self, output):
+        names = os.listdir(self.path(output)) if self.path(output).exists() else []
+        return [name for name in names if name.startswith("train-") and not name.endswith(".arrow")]
+
+    def test_the_same_rank_twice_is_refused(self):
+        process = self.stopped("twice")
+        error = self.byte("twice", self.source, *self.words, code=2)
+        self.assertIn("another process prepares", error)
+        self.assertIn("as rank 0 of 1: wait for its end", error)
+        process.send_signal(signal.SIGCONT)
+        self.assertEqual(process.wait(60), 0)
+        self.assertEqual(digest_of(self.path("twice")), self.expected)
+
+    def test_other_ranks_go_on_and_other_numbers_of_ranks_are_refused(self):
+        process = self.stopped("ranks", env=as_rank(1, 3))
+        for rank in (0, 2):
+            self.byte("ranks", self.source, *self.words, env=as_rank(rank, 3))
+        for rank, ranks, why in ((1, 3, "as rank 1 of 3"), (0, 1, "with another number of ranks than 1"),
+                                 (1, 2, "another number of ranks than 2"), (4, 5, "another number of ranks than 5")):
+            self.assertIn(why, self.byte("ranks", self.source, *self.words, code=2, env=as_rank(rank, ranks)))
+        process.kill()
+        self.byte("ranks", self.source, *self.words, env=as_rank(1, 3))
+        self.assertEqual(digest_of(self.path("ranks")), self.expected)
+
+    def test_without_the_lock_a_process_may_fail_but_no_file_is_wrong(self):
+        process = self.stopped("unlocked")
+        self.path("unlocked/preparation.lock").unlink(missing_ok=True)
+        self.byte("unlocked", self.source, *self.words)
+        self.assertEqual(digest_of(self.path("unlocked")), self.expected)
+        process.send_signal(signal.SIGCONT)
+        self.assertIn(process.wait(60), (0, 3))
+        self.assertEqual(digest_of(self.path("unlocked")), self.expected)
+
+    def test_the_same_command_twice_at_once(self):
+        for _ in range(7):
+            processes = [self.start("both", self.source, *self.words) for _ in range(2)]
+            codes = sorted(process.wait(60) for process in processes)
+            self.assertIn(codes, ([0, 0], [0, 2]))
+            self.assertEqual(digest_of(self.path("both")), self.expected)
+            shutil.rmtree(self.path("both"))
+
+    def test_a_damaged_shard_is_made_again(self):
+        shard = self.path("out/train-00001.arrow")
+        damaged = bytearray(shard.read_bytes())
+        damaged[len(damaged) // 2] ^= 4
+        shard.write_bytes(damaged)
+        self.path("out/part-00001.json").unlink()  # as the loader's message says
+        self.byte("out", self.source, *self.words)
+        self.assertEqual(digest_of(self.path("out")), self.expected)
+
     def test_finished_parts_are_not_done_again(self):
         before = {path.name: path.stat().st_mtime_ns for path in self.path("out").iterdir()}
         self.path("out/part-00001.json").unlink()
@@ -649,13 +737,29 @@ class Errors(Prepare):
         self.path("a.pdf").write_text("x")
         for words, why in ((["--validation", "hash:1.5"], "between 0 and 1"), (["--validation", "half"], "hash:F"),
                            (["--fields", "a,b,c"], "prompt,completion"), (["--fields", ""], "one name"),
-                           (["--part-bytes", "12"], "1 KiB"), (["--validation", "tail:0.1"], "only plain text"),
+                           (["--part-bytes", "12"], "1 KiB"), (["--part-bytes", "1025GiB"], "to 1 TiB"),
+                           (["--validation", "tail:0.1"], "only plain text"),
                            (["--end-of-document", "<eot>"], "no added token"),
                            (["--pattern", "gpt3"], "must be gpt2, cl100k or o200k")):
             self.assertIn(why, self.byte("out", source, *words, code=2))
         self.assertIn("no such file", self.byte("out", self.path("nothing*.txt"), code=2))
         self.assertIn("does not tell what it is", self.byte("out", self.path("a.pdf"), code=2))
         self.assertIn("no such file", self.byte("out", self.path("gone.txt"), code=2))
+
+    def test_output_within_the_input(self):
+        self.path("in/tokens").mkdir(parents=True)
+        self.path("in-tokens").mkdir()
+        self.path("link").symlink_to("in")
+        self.jsonl("in/a.jsonl", ["one", "two"])
+        self.path("in/a.json").write_bytes(self.path("in/a.jsonl").read_bytes())
+        self.path("in/a.txt").write_text("three")
+        for source, output in (("in", "in/tokens"), ("in", "in"), ("in", "link/tokens"), ("link", "in/tokens/new"),
+                               ("in-tokens/../in", "in/tokens"), ("in/*", "in/tokens"), ("in/*.json", "in"), ("i?/a.*", "link")):
+            error = self.byte(output, self.path(source), code=2)
+            self.assertIn("would be input when the command is given again", error)
+        for source, output in (("in", "in-tokens"), ("in/a.jsonl", "in"), ("in/*.txt", "in/tokens")):
+            for _ in range(2):
+                self.byte(output, self.path(source), "--validation", "none")
 
     def test_missing_column_names_those_there(self):
         pq.write_table(pa.table({"body": ["x"], "url": ["y"]}), self.path("a.parquet"))

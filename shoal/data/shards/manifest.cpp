@@ -17,7 +17,9 @@ namespace fs = std::filesystem;
 constexpr uint64_t kVersion = 1;
 constexpr const char* kFormat = "shoal tokens";
 constexpr size_t kMaxManifestBytes = size_t{1} << 30;
-constexpr size_t kMaxPartBytes = size_t{64} << 20;
+// The file of a part: with at most 256 bytes for a block, which has 2^19 tokens or more, 2^41 tokens.
+// That is twice the bytes of the largest --part-bytes, when every byte is a document with its end.
+constexpr size_t kMaxPartBytes = size_t{1} << 30;
 constexpr uint64_t kMaxFileBytes = uint64_t{1} << 46;  // so that sums of places cannot overflow
 constexpr uint64_t kMaxTokensAll = uint64_t{1} << 60;
 
@@ -315,8 +317,10 @@ Shard read_shard_blocks(const fs::path& directory, Split split, const ShardEntry
   const fs::path path = directory / part_file(entry.part);
   const PartFile file = read_part(path);
   if (file.digest != entry.part_digest) {
-    throw DataError(format("{} is not the file that {} was made of: one of them was changed",
-                           path.string(), kManifestFile));
+    throw DataError(
+        format("{} is not the file that {} was made of: one of them was changed; remove it, and "
+               "give the same `shoal prepare` again, which makes both anew",
+               path.string(), kManifestFile));
   }
   const std::optional<Shard>& shard = file.part.of(split);
   if (!shard || shard->file != entry.file || shard->bytes != entry.bytes ||

@@ -24,7 +24,7 @@ void widen(const char* bytes, size_t count, int32_t* to) {
   for (size_t i = 0; i < count; ++i) to[i] = static_cast<int32_t>(ids[i]);
 }
 
-constexpr const char* kWayOut = "prepare the data again into another directory";
+constexpr const char* kWayOut = "give the same `shoal prepare` again, which makes that part anew";
 
 MappedFile mapped(const std::filesystem::path& path) {
   try {
@@ -41,6 +41,7 @@ TokenShard::TokenShard(const std::filesystem::path& directory,
                        const TokenLayout& layout,
                        const ShardEntry& entry)
     : path_(directory / entry.file),
+      part_(directory / part_file(entry.part)),
       layout_(layout),
       shard_(read_shard_blocks(directory, split, entry)),
       file_(mapped(path_)) {
@@ -71,7 +72,8 @@ void TokenShard::check_places(const Block& block) const {
 
 void TokenShard::check_content(const Block& block) const {
   if (crc32c({at(block.at), block.bytes}) != block.crc32c)
-    refuse(block, "is damaged: its checksum is another; prepare that part again");
+    refuse(block, format("is damaged: its checksum is another; remove {}, and {}", part_.string(),
+                         kWayOut));
   const std::span<const int32_t> ends = ends_of(block);
   if (ends.front() != 0 || !std::is_sorted(ends.begin(), ends.end()) ||
       static_cast<uint32_t>(ends.back()) != block.tokens)

@@ -59,6 +59,7 @@ class TokenShard {
   [[noreturn]] void refuse(const Block& block, const std::string& what) const;
 
   std::filesystem::path path_;
+  std::filesystem::path part_;  // the file that describes it
   TokenLayout layout_;
   Shard shard_;
   MappedFile file_;

@@ -14,6 +14,7 @@
 namespace shoal::data {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 using tests::TempDir;
@@ -106,7 +107,11 @@ TEST(TokenShard, EveryFlippedByteOfABlockIsFound) {
     write_file_atomically(path, damaged);
     const TokenShard shard = open_first(directory);
     std::vector<int32_t> ids(1);
-    EXPECT_THAT([&] { shard.copy(0, ids); }, ThrowsMessage<DataError>(HasSubstr("is damaged")));
+    EXPECT_THAT([&] { shard.copy(0, ids); },
+                ThrowsMessage<DataError>(
+                    AllOf(HasSubstr("is damaged"),
+                          HasSubstr("remove " + (directory.path() / part_file(0)).string() +
+                                    ", and give the same"))));
   }
 }
 
@@ -116,7 +121,8 @@ TEST(TokenShard, AFileOfAnotherSizeIsRefused) {
   const std::filesystem::path path = directory.path() / shard_file(Split::kTrain, 0);
   std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
   EXPECT_THAT([&] { open_first(directory); },
-              ThrowsMessage<DataError>(HasSubstr("it was cut or replaced")));
+              ThrowsMessage<DataError>(
+                  HasSubstr("it was cut or replaced; give the same `shoal prepare` again")));
 }
 
 TEST(TokenShard, IdsBeyondTheVocabularyAreRefused) {
@@ -174,7 +180,33 @@ TEST(Manifest, ChangedPartsAndStrangePathsAreRefused) {
   }
   std::ofstream(directory.path() / part_file(0), std::ios::app) << " ";
   EXPECT_THAT([&] { open_first(directory); },
-              ThrowsMessage<DataError>(HasSubstr("one of them was changed")));
+              ThrowsMessage<DataError>(HasSubstr("one of them was changed; remove it, and give")));
+}
+
+TEST(Manifest, APartOfMoreThanAHundredBillionTokensIsReadBack) {
+  const TempDir directory;
+  PreparedPart part;
+  part.train.emplace();
+  part.train->file = shard_file(Split::kTrain, 0);
+  part.train->digest = std::string(32, 'd');
+  uint64_t at = 1'000'003;
+  for (uint64_t number = 0; number < 375'017; ++number) {
+    const auto tokens = static_cast<uint32_t>((1 << 19) + number % 1009);
+    part.train->blocks.push_back({.at = at,
+                                  .bytes = 4 * tokens + 64,
+                                  .crc32c = static_cast<uint32_t>(number),
+                                  .tokens_at = at + 32,
+                                  .ends_at = at,
+                                  .tokens = tokens,
+                                  .rows = 1});
+    part.train->tokens += tokens;
+    at += 4 * tokens + 128;
+  }
+  part.train->bytes = at;
+  const std::string json = to_json(part);
+  EXPECT_GT(json.size(), size_t{64} << 20);
+  write_file_atomically(directory.path() / part_file(0), json);
+  EXPECT_EQ(read_part(directory.path() / part_file(0)).part, part);
 }
 
 }  // namespace
