@@ -43,15 +43,6 @@ void for_each_hash(const fs::path& path, Use use) {
 
 }  // namespace
 
-Hash128 hash_of(const data::Document& document) {
-  if (!document.ids.empty()) {
-    return xxh3_128({reinterpret_cast<const char*>(document.ids.data()),
-                     document.ids.size() * sizeof(data::TokenId)});
-  }
-  if (document.prompt.empty()) return xxh3_128(document.text);
-  return xxh3_128(document.text, xxh3_64(document.prompt));
-}
-
 std::string hashes_file(uint64_t part) { return format("part-{:05}.hashes", part); }
 
 void write_hashes(const fs::path& directory, uint64_t part, const std::vector<Hash128>& hashes) {

@@ -13,12 +13,8 @@
 #include <vector>
 
 #include "shoal/core/checksum.h"
-#include "shoal/data/documents/document.h"
 
 namespace shoal::prepare {
-
-// Returns the hash of a document's text, prompt and ids, or of the first piece of a long text.
-Hash128 hash_of(const data::Document& document);
 
 std::string hashes_file(uint64_t part);  // "part-00012.hashes"
 

@@ -18,6 +18,10 @@ namespace {
 
 using data::Split;
 
+// The version of the rules by which documents are assigned to parts and splits and compared. What
+// one version has begun must not be finished by another.
+constexpr int kVersion = 2;
+
 uint64_t part_bytes_of(const PrepareOptions& options, const std::vector<InputFile>& files) {
   if (options.part_bytes > 0) return options.part_bytes;
   uint64_t total = 0;
@@ -143,11 +147,12 @@ class Planner {
     constexpr const char* kKinds[] = {"none", "hash", "tail"};
     const auto quoted = [](const std::string& text) { return xxh3_128(text).hex(); };
     return format(
-        "{{\"files\": {}, \"bytes\": {}, \"names_and_sizes\": \"{}\", \"part_bytes\": {},\n"
+        "{{\"version\": {}, \"files\": {}, \"bytes\": {}, \"names_and_sizes\": \"{}\", "
+        "\"part_bytes\": {},\n"
         " \"tokenizer\": \"{}\", \"fields\": \"{}\", \"separator\": \"{}\",\n"
         " \"validation\": \"{}:{}\", \"end_of_document\": {}, \"deduplicate\": {}, \"pack\": "
         "\"{}\"}}\n",
-        plan_.files.size(), total, quoted(files), part_bytes_, options_.tokenizer->hash(),
+        kVersion, plan_.files.size(), total, quoted(files), part_bytes_, options_.tokenizer->hash(),
         quoted(options_.fields.prompt + "," + options_.fields.text), quoted(options_.separator),
         kKinds[static_cast<int>(options_.validation.kind)], options_.validation.share,
         options_.end_of_document ? static_cast<int64_t>(*options_.end_of_document) : -1,

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "shoal/prepare/document_hash.h"
 #include "shoal/prepare/shard_writer.h"
 
 namespace shoal::prepare {
@@ -10,11 +11,11 @@ namespace {
 using data::Document;
 using data::Split;
 
-// The split a document belongs to, by a hash of it: below the share of all hashes is validation.
-Split split_of(const Hash128& hash, const ValidationRule& rule) {
+// The split a document belongs to, by a hash: below the share of all hashes is validation.
+Split split_of(const Document& first_piece, const ValidationRule& rule) {
   if (rule.kind != ValidationRule::Kind::kHash) return Split::kTrain;
-  return static_cast<double>(hash.high) < std::ldexp(rule.share, 64) ? Split::kValidation
-                                                                     : Split::kTrain;
+  const auto hash = static_cast<double>(hash_of_head(first_piece).high);
+  return hash < std::ldexp(rule.share, 64) ? Split::kValidation : Split::kTrain;
 }
 
 class PartWriter {
@@ -60,7 +61,7 @@ class PartWriter {
     const uint64_t number = judged_++;
     left_out_ = number < duplicates_.size() && duplicates_[number];
     if (left_out_) ++part_.duplicates;
-    split_ = split ? *split : split_of(hash_of(document), options_.validation);
+    split_ = split ? *split : split_of(document, options_.validation);
   }
 
   void encode(const Document& document) {
@@ -121,11 +122,16 @@ std::vector<Hash128> hash_part(const InputPlan& plan,
                                const PrepareOptions& options,
                                Progress& progress) {
   std::vector<Hash128> hashes;
+  DocumentHash hash;
   for (const InputSlice& slice : plan.parts[number].slices) {
     const auto reader = read_slice(plan, slice, options, progress.bytes_done);
+    bool open = false;
     for (Document document; reader->next(document);) {
-      if (document.begins) hashes.push_back(hash_of(document));
+      hash.add(document);
+      open = !document.ends;
+      if (!open) hashes.push_back(hash.value());
     }
+    if (open) hashes.push_back(hash.value());  // it goes on in another slice
   }
   return hashes;
 }

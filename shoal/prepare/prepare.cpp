@@ -68,8 +68,8 @@ class Preparation {
     if (create_file_once(path, plan_.identity)) return;
     if (read_file(path, 1 << 20) == plan_.identity) return;
     throw UsageError(
-        format("{} holds a preparation of other files, or with another tokenizer or other options: "
-               "compare {}, remove the directory, or name another",
+        format("{} holds a preparation of other files, with another tokenizer or other options, or "
+               "by another version of shoal: compare {}, remove the directory, or name another",
                options_.output.string(), path.string()));
   }
 

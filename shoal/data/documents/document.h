@@ -7,6 +7,7 @@
 // finds its beginning by itself from the bytes around the slice's border.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -16,6 +17,9 @@
 
 namespace shoal::data {
 
+// A document is assigned to a split by its first bytes, which are the same however it is read.
+constexpr size_t kHeadBytes = size_t{4} << 20;
+
 // A document: text, or ids if the input is already tokenized. The views are valid until the next
 // call.
 struct Document {
@@ -23,7 +27,7 @@ struct Document {
   std::string_view prompt;       // precedes the text, masked out of the loss
   std::span<const TokenId> ids;  // instead of both
   // Whether this is the first and the last piece: a long text comes in several, cut where no token
-  // could span the cut.
+  // could span the cut. The first has at least kHeadBytes.
   bool begins = true;
   bool ends = true;
 };

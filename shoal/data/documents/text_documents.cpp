@@ -26,6 +26,14 @@ std::vector<size_t> overlaps_of(std::string_view separator) {
   return shifts;
 }
 
+// How much text to look at when there was nowhere to cut it in `size` bytes: twice as much, or the
+// same bytes would be looked at again with every read.
+size_t more_to_cut(size_t size, const std::string& name, uint64_t position) {
+  if (size > kLongestPiece)
+    throw DataError(format("{}: nowhere to cut the text at byte {}", name, position));
+  return std::min(2 * size, kLongestPiece + 1);
+}
+
 class SeparatedDocuments : public DocumentReader {
  public:
   SeparatedDocuments(std::unique_ptr<ByteStream> stream, TextOptions options, std::string name)
@@ -66,6 +74,8 @@ class SeparatedDocuments : public DocumentReader {
  private:
   Document next_piece() {
     size_t searched = 0;
+    size_t wanted = options_.piece_bytes;
+    const size_t least = begins_ ? wanted : 1;
     while (true) {
       const std::string_view view = window_.view();
       const size_t found = view.find(options_.separator, searched);
@@ -75,12 +85,10 @@ class SeparatedDocuments : public DocumentReader {
       }
       // The beginning of a separator may stand at the end.
       searched = view.size() - std::min(view.size(), options_.separator.size() - 1);
-      if (view.size() >= options_.piece_bytes) {
+      if (searched >= wanted) {
         const size_t cut = last_safe_cut(options_.pattern, view.substr(0, searched));
-        if (cut > 0) return hand_out(cut, cut, false);
-        if (view.size() > kLongestPiece)
-          throw DataError(
-              format("{}: nowhere to cut the text at byte {}", name_, window_.position()));
+        if (cut >= least) return hand_out(cut, cut, false);
+        wanted = more_to_cut(searched, name_, window_.position());
       }
       if (!window_.grow()) return hand_out(window_.view().size(), window_.view().size(), true);
     }
@@ -133,33 +141,36 @@ class WholeText : public DocumentReader {
   bool next(Document& document) override {
     window_.drop(used_);
     used_ = 0;
-    while (window_.view().size() < options_.piece_bytes && window_.grow()) {
-    }
+    fill(options_.piece_bytes);
     if (window_.view().empty() || window_.position() >= options_.slice.end) return false;
-    const size_t size = piece_size();
-    used_ = size;
-    document = {.text = window_.view().substr(0, size),
+    used_ = piece_size();
+    document = {.text = window_.view().substr(0, used_),
                 .begins = begins_,
-                .ends = window_.at_end() && size == window_.view().size()};
+                .ends = window_.at_end() && used_ == window_.view().size()};
     begins_ = false;
     return true;
   }
 
  private:
+  void fill(size_t bytes) {
+    while (window_.view().size() < bytes && window_.grow()) {
+    }
+  }
+
   size_t piece_size() {
+    size_t wanted = options_.piece_bytes;
+    const size_t least = begins_ ? wanted : 1;
     while (true) {
+      fill(wanted);
       const std::string_view view = window_.view();
       const uint64_t to_end = options_.slice.end - window_.position();
       if (to_end < view.size()) return find_border(options_.slice.end);
       if (window_.at_end()) return view.size();
       // What a border is judged by stays in the window.
       if (to_end > view.size() + bytes_before_slice("")) {
-        if (const size_t cut = last_safe_cut(options_.pattern, view); cut > 0) return cut;
+        if (const size_t cut = last_safe_cut(options_.pattern, view); cut >= least) return cut;
       }
-      if (view.size() > kLongestPiece)
-        throw DataError(
-            format("{}: nowhere to cut the text at byte {}", name_, window_.position()));
-      if (!window_.grow()) return window_.view().size();
+      wanted = more_to_cut(view.size(), name_, window_.position());
     }
   }
 

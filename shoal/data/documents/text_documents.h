@@ -15,9 +15,8 @@ struct TextOptions {
   // the whole text is one document.
   std::string separator;
   Slice slice;
-  // The largest piece. Longer documents come in pieces, and are judged (split, duplicates) by the
-  // first one.
-  size_t piece_bytes = size_t{4} << 20;
+  // Longer documents come in pieces. The first has at least this size, others about that.
+  size_t piece_bytes = kHeadBytes;
 };
 
 // Returns how many bytes before a slice the stream has to begin, so that the slice's border can be

@@ -61,5 +61,22 @@ TEST(TextDocuments, OfOneTextComeBackWholeFromAnySlices) {
   }
 }
 
+// A text is assigned to a split by its first piece, so that this must not depend on where reads end.
+TEST(TextDocuments, BeginWithAPieceOfFullSize) {
+  const std::string first = "a few words " + std::string(67, 'x') + " and some more words";
+  const std::string text = first + "<|end|>" + "\n" + first + "<|end|>short";
+  for (const std::string separator : {"", "<|end|>"}) {
+    for (size_t size = 1; size < 100; ++size) {
+      TextOptions options{.pattern = Pattern::kGpt2, .separator = separator};
+      options.piece_bytes = size;
+      const auto reader = read_text(std::make_unique<StringStream>(text, 5), options, "a.txt");
+      for (Document document; reader->next(document);) {
+        if (!document.begins || document.ends) continue;
+        EXPECT_GE(document.text.size(), size) << "separator '" << separator << "'";
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace shoal::data
