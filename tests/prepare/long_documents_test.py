@@ -93,6 +93,15 @@ class LongDocuments(Prepare):
             expected = split_of(doc, 0.5)
             self.assertEqual(lengths, {split: [size] * 3 if split == expected else [] for split in SPLITS})
 
+    def test_compressed_texts_end(self):
+        """Also where a document may be cut anywhere, and ends where a read does."""
+        docs = [japanese(size, seed) for seed, size in enumerate((4_680_000, 4_194_303, 4_980_003, 39))]
+        for number, doc in enumerate(docs):
+            self.write(f"in/{number}.txt.gz", doc)
+        self.byte("out", self.path("in"), "--validation", "none")
+        self.assertEqual(self.counts("out"), (4, 0))
+        self.check("out", docs)
+
     def test_a_preparation_by_other_rules_is_refused(self):
         source = self.write("a.txt", "one")
         self.byte("out", source)

@@ -168,7 +168,9 @@ class WholeText : public DocumentReader {
       if (window_.at_end()) return view.size();
       // What a border is judged by stays in the window.
       if (to_end > view.size() + bytes_before_slice("")) {
-        if (const size_t cut = last_safe_cut(options_.pattern, view); cut >= least) return cut;
+        // A byte stays in any case, so that the last piece is not one without text.
+        const size_t cut = last_safe_cut(options_.pattern, view.substr(0, view.size() - 1));
+        if (cut >= least) return cut;
       }
       wanted = more_to_cut(view.size(), name_, window_.position());
     }

@@ -78,5 +78,28 @@ TEST(TextDocuments, BeginWithAPieceOfFullSize) {
   }
 }
 
+// "ends" comes with text, also where every place is one to cut at, up to the end of what was read.
+TEST(TextDocuments, OfOneTextEndWithTheirLastPiece) {
+  for (const Pattern pattern : {Pattern::kByte, Pattern::kCharacter, Pattern::kGpt2}) {
+    for (size_t size = 1; size < 40; ++size) {
+      for (const size_t at_once : {1, 2, 3, 7}) {
+        std::string text;
+        while (text.size() < size) text += text.size() % 5 == 0 ? "." : "\u732B";
+        TextOptions options{.pattern = pattern};
+        options.piece_bytes = 7;
+        const auto reader =
+            read_text(std::make_unique<StringStream>(text, at_once), options, "a.txt");
+        bool ended = false;
+        for (Document document; reader->next(document);) {
+          EXPECT_FALSE(ended || document.text.empty());
+          ended = document.ends;
+        }
+        EXPECT_TRUE(ended) << pattern_name(pattern) << ", " << text.size() << " bytes, " << at_once
+                           << " at a time";
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace shoal::data
