@@ -102,6 +102,26 @@ class LongDocuments(Prepare):
         self.assertEqual(self.counts("out"), (4, 0))
         self.check("out", docs)
 
+    def test_memory_without_borders(self):
+        """Of a text in one shard: what has no border in every pattern, read on by its first slice, and English, in one slice."""
+        peak = {}
+        for write, part_bytes in ((japanese, "auto"), (english, 64 << 20)):
+            name = write.__name__
+            with self.path(f"{name}.txt").open("w") as file:
+                for _ in range(31):  # a child begins with the memory of this process, as far as the kernel counts it
+                    file.write(write(999_999, seed=9))
+            child = subprocess.Popen([SHOAL, "prepare", "--input", self.path(f"{name}.txt"), "--tokenizer", "byte", "--threads", "1",
+                                      "--validation", "none", "--part-bytes", str(part_bytes), "--output", self.path(name)],
+                                     stdout=subprocess.DEVNULL)
+            _, status, usage = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(child.returncode, 0)
+            peak[name] = usage.ru_maxrss // 1024
+            shards = json.loads((self.path(name) / "manifest.json").read_text())["train"]["shards"]
+            self.assertEqual([shard["tokens"] for shard in shards], [self.path(f"{name}.txt").stat().st_size + 1])
+        print(f"MiB: {peak}")
+        self.assertLess(peak["japanese"], peak["english"] + 32)
+
     def test_a_preparation_by_other_rules_is_refused(self):
         source = self.write("a.txt", "one")
         self.byte("out", source)

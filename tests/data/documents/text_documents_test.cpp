@@ -101,5 +101,41 @@ TEST(TextDocuments, OfOneTextEndWithTheirLastPiece) {
   }
 }
 
+// Without a border that holds for every pattern, the first slice goes on to the end of the text.
+TEST(TextDocuments, WithoutBordersComeInPiecesAllTheSame) {
+  const std::string word = "\u732B\u306F\u3002";
+  for (const Pattern pattern : {Pattern::kByte, Pattern::kGpt2, Pattern::kWord}) {
+    std::string text;
+    while (text.size() < 1801) text += pattern == Pattern::kWord ? word + "\u3000" : word;
+    for (const size_t end : {size_t{1}, size_t{97}, size_t{900}, text.size()}) {
+      TextOptions options{.pattern = pattern};
+      options.piece_bytes = 31;
+      options.slice.end = end;
+      const auto reader = read_text(std::make_unique<StringStream>(text, 3), options, "a.txt");
+      std::string together;
+      for (Document document; reader->next(document); together += document.text)
+        EXPECT_LE(document.text.size(), 3 * options.piece_bytes) << pattern_name(pattern);
+      EXPECT_EQ(together, text);
+    }
+  }
+}
+
+TEST(TextDocuments, AreCutAtABorderThatFollowsManyPieces) {
+  for (size_t size = 1; size < 80; ++size) {  // of what has no border, so that pieces end anywhere
+    std::string text;
+    while (text.size() < 3 * size) text += "\u3002";
+    const size_t border = text.size() + 2;
+    text += ".\nsome lines";
+    for (const size_t end : {size_t{1}, size, border - 2, border - 1, border}) {
+      TextOptions options{.pattern = Pattern::kByte};
+      options.piece_bytes = 5;
+      options.slice.end = end;
+      EXPECT_EQ(read(text, options), Texts{text.substr(0, border)}) << size << ", slice to " << end;
+      options.slice = {.begin = end, .end = text.size()};
+      EXPECT_EQ(read(text, options), Texts{text.substr(border)}) << size << ", slice from " << end;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace shoal::data
