@@ -51,15 +51,16 @@ void write_hashes(const fs::path& directory, uint64_t part, const std::vector<Ha
       {reinterpret_cast<const char*>(hashes.data()), hashes.size() * sizeof(Hash128)});
 }
 
-std::map<uint64_t, Duplicates> find_duplicates(const fs::path& directory,
-                                               uint64_t parts,
-                                               const std::vector<uint64_t>& own,
-                                               size_t max_bytes) {
+DuplicatesByPart find_duplicates(const fs::path& directory,
+                                 uint64_t parts,
+                                 const std::vector<uint64_t>& wanted,
+                                 size_t max_bytes) {
   uint64_t documents = 0;
-  std::map<uint64_t, Duplicates> duplicates;
+  DuplicatesByPart duplicates;
   for (uint64_t part = 0; part < parts; ++part) {
     const uint64_t count = fs::file_size(directory / hashes_file(part)) / sizeof(Hash128);
-    if (std::find(own.begin(), own.end(), part) != own.end()) duplicates[part] = Duplicates(count);
+    if (std::find(wanted.begin(), wanted.end(), part) != wanted.end())
+      duplicates[part] = Duplicates(count);
     documents += count;
   }
   const uint64_t rounds = documents * sizeof(Occurrence) / max_bytes + 1;
@@ -74,8 +75,8 @@ std::map<uint64_t, Duplicates> find_duplicates(const fs::path& directory,
     std::sort(found.begin(), found.end());
     for (size_t at = 1; at < found.size(); ++at) {
       if (!(found[at].hash == found[at - 1].hash)) continue;
-      const auto mine = duplicates.find(found[at].part);
-      if (mine != duplicates.end()) mine->second[found[at].document] = true;
+      const auto part = duplicates.find(found[at].part);
+      if (part != duplicates.end()) part->second[found[at].document] = true;
     }
   }
   return duplicates;

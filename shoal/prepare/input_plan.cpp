@@ -90,13 +90,22 @@ class Planner {
 
   void add_text(size_t number, uint64_t begin, uint64_t end, std::optional<Split> split) {
     const uint64_t size = end - begin;
+    const bool one_document =
+        plan_.files[number].kind == InputKind::kText && options_.separator.empty();
     // Without a pattern a text is one piece, however long.
-    const bool one_piece = options_.tokenizer->pattern() == data::Pattern::kNone &&
-                           plan_.files[number].kind == InputKind::kText &&
-                           options_.separator.empty();
+    const bool one_piece = one_document && options_.tokenizer->pattern() == data::Pattern::kNone;
     const uint64_t slices = one_piece ? 1 : pieces_of(size);
+    std::optional<uint64_t> document_part;
+    if (one_document && slices > 1) {
+      document_part = plan_.parts.size();
+      plan_.parts.emplace_back();
+    }
     for (uint64_t index = 0; index < slices; ++index) {
-      InputSlice slice{.file = number, .text_begin = begin, .text_end = end, .split = split};
+      InputSlice slice{.file = number,
+                       .text_begin = begin,
+                       .text_end = end,
+                       .split = split,
+                       .document_part = document_part};
       slice.range = {.begin = even_part_begin(size, index, slices),
                      .end = even_part_begin(size, index + 1, slices)};
       slice.bytes = slice.range.end - slice.range.begin;
@@ -190,6 +199,12 @@ class CountedStream : public data::ByteStream {
 }  // namespace
 
 InputPlan plan_input(const PrepareOptions& options) { return Planner(options).take(); }
+
+InputSlice whole_document(InputSlice slice) {
+  slice.range = {};
+  slice.bytes = 0;
+  return slice;
+}
 
 std::unique_ptr<data::DocumentReader> read_slice(const InputPlan& plan,
                                                  const InputSlice& slice,

@@ -109,11 +109,8 @@ class Preparation {
   }
 
   void write_one(uint64_t number, data::Encoder& encoder) {
-    static const Duplicates kNone;
-    const auto found = duplicates_.find(number);
     const data::PreparedPart part =
-        write_part(plan_, number, options_, found == duplicates_.end() ? kNone : found->second,
-                   encoder, progress_);
+        write_part(plan_, number, options_, duplicates_, encoder, progress_);
     write_file_atomically(options_.output / data::part_file(number), data::to_json(part));
   }
 
@@ -133,7 +130,13 @@ class Preparation {
       };
     });
     await_hashes();
-    duplicates_ = find_duplicates(options_.output, plan_.parts.size(), mine_);
+    std::vector<uint64_t> wanted = mine_;
+    for (const uint64_t number : mine_) {
+      for (const InputSlice& slice : plan_.parts[number].slices) {
+        if (continues(slice)) wanted.push_back(*slice.document_part);
+      }
+    }
+    duplicates_ = find_duplicates(options_.output, plan_.parts.size(), wanted);
     progress_.bytes_done = before;
     progress_.hashing = false;
   }
@@ -181,7 +184,7 @@ class Preparation {
   Progress& progress_;
   const InputPlan plan_;
   std::vector<uint64_t> mine_;  // not done yet
-  std::map<uint64_t, Duplicates> duplicates_;
+  DuplicatesByPart duplicates_;
 };
 
 }  // namespace

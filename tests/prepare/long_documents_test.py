@@ -122,6 +122,31 @@ class LongDocuments(Prepare):
         print(f"MiB: {peak}")
         self.assertLess(peak["japanese"], peak["english"] + 32)
 
+    def test_a_text_in_many_parts_is_in_one_split(self):
+        docs = [english(300_007 + 1009 * seed, seed) for seed in range(11, 18)] + [english(1_933_001, 18)]
+        for number, doc in enumerate(docs):
+            self.write(f"in/{number}.txt", doc)
+        self.byte("out", self.path("in"), "--validation", "hash:0.5", "--part-bytes", 100_003)
+        self.assertEqual(self.counts("out"), (8, 0))
+        shares = [split_of(doc, 0.5) for doc in docs]
+        self.assertEqual(set(shares), set(SPLITS))
+        for split in SPLITS:
+            self.check("out", [doc for doc, share in zip(docs, shares) if share == split], split)
+
+    def test_a_text_in_many_parts_is_compared_as_a_whole(self):
+        """Also where its slices are those of others, or of itself."""
+        half = english(200_003, seed=19)
+        docs = [half * 2, english(300_007, seed=20), half + english(200_003, seed=21)]
+        names = ["0.txt", "1.txt", "2.txt"]
+        for name, doc in zip([*names, "3.txt", "4.txt", "5.txt.gz", "6.txt"], [*docs, docs[1], docs[0], docs[2], "short"]):
+            self.write(f"in/{name}", doc)
+        words = ["--validation", "none", "--deduplicate", "--part-bytes", 100_003]
+        self.byte("out", self.path("in"), *words)
+        self.assertEqual(self.counts("out"), (7, 3))
+        self.check("out", [*docs, "short"])
+        self.byte("ranks", self.path("in"), *words, ranks=3)
+        self.assertEqual(digest_of(self.path("ranks")), digest_of(self.path("out")))
+
     def test_a_preparation_by_other_rules_is_refused(self):
         source = self.write("a.txt", "one")
         self.byte("out", source)

@@ -135,8 +135,9 @@ class WholeText : public DocumentReader {
       : stream_(std::move(stream)),
         options_(std::move(options)),
         name_(std::move(name)),
-        window_(*stream_, first_position(options_)) {
-    if (options_.slice.begin > 0) find_begin();
+        window_(*stream_, first_position(options_)),
+        begins_(options_.slice.begin == 0) {
+    if (!begins_) find_begin();
     done_ = done_ || window_.position() >= options_.slice.end;
     unsearched_ = options_.slice.end;
   }
@@ -208,7 +209,7 @@ class WholeText : public DocumentReader {
   const std::string name_;
   StreamWindow window_;
   uint64_t unsearched_ = 0;  // no border before this position, where one is being looked for
-  bool begins_ = true;
+  bool begins_;
   bool done_ = false;
   size_t used_ = 0;  // bytes of the window that were handed out last
 };

@@ -25,7 +25,8 @@ size_t bytes_before_slice(const std::string& separator);
 
 // `stream` begins bytes_before_slice() before the slice, or with the text. If the text is one
 // document, a slice begins with its first plain cut (tokenizer/split.h), so that the ids of all
-// slices together are those of the text.
+// slices together are those of the text. It begins in the first slice and ends in the last that is
+// not empty.
 std::unique_ptr<DocumentReader> read_text(std::unique_ptr<ByteStream> stream,
                                           const TextOptions& options,
                                           const std::string& name);

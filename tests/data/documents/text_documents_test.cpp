@@ -137,5 +137,28 @@ TEST(TextDocuments, AreCutAtABorderThatFollowsManyPieces) {
   }
 }
 
+TEST(TextDocuments, OfOneTextBeginOnceAndEndOnce) {
+  const std::string_view text =
+      "one line\nand another with some words\nand the last, withoutanyborder";
+  for (size_t slices = 1; slices < text.size(); ++slices) {
+    std::string marked;
+    for (size_t index = 0; index < slices; ++index) {
+      TextOptions options{.pattern = Pattern::kGpt2};
+      options.piece_bytes = 11;
+      options.slice = {.begin = index * text.size() / slices,
+                       .end = (index + 1) * text.size() / slices};
+      const size_t from = options.slice.begin - std::min<size_t>(options.slice.begin, 2);
+      const auto reader =
+          read_text(std::make_unique<StringStream>(text.substr(from), 3), options, "a.txt");
+      for (Document document; reader->next(document);) {
+        if (document.begins) marked += "<";
+        marked += document.text;
+        if (document.ends) marked += ">";
+      }
+    }
+    EXPECT_EQ(marked, "<" + std::string(text) + ">") << slices << " slices";
+  }
+}
+
 }  // namespace
 }  // namespace shoal::data
