@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,5 +29,22 @@ struct Hash128 {
 };
 
 Hash128 xxh3_128(std::string_view bytes, uint64_t seed = 0);
+
+// The xxh3_128() of bytes that come in pieces.
+class Xxh3Stream {
+ public:
+  Xxh3Stream();
+  Xxh3Stream(Xxh3Stream&&) noexcept;
+  Xxh3Stream& operator=(Xxh3Stream&&) noexcept;
+  ~Xxh3Stream();
+
+  void restart(uint64_t seed = 0);  // with no bytes, as after construction
+  void add(std::string_view bytes);
+  [[nodiscard]] Hash128 hash() const;  // of the bytes so far
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace shoal

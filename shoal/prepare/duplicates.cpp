@@ -43,18 +43,6 @@ void for_each_hash(const fs::path& path, Use use) {
 
 }  // namespace
 
-Hash128 hash_of(const data::Document& document) {
-  if (!document.ids.empty()) {
-    const std::string_view ids(reinterpret_cast<const char*>(document.ids.data()),
-                               document.ids.size() * sizeof(data::TokenId));
-    if (document.trained_on.empty()) return xxh3_128(ids);
-    return xxh3_128(ids, xxh3_64({reinterpret_cast<const char*>(document.trained_on.data()),
-                                  document.trained_on.size()}));
-  }
-  if (document.prompt.empty()) return xxh3_128(document.text);
-  return xxh3_128(document.text, xxh3_64(document.prompt));
-}
-
 std::string hashes_file(uint64_t part) { return format("part-{:05}.hashes", part); }
 
 void write_hashes(const fs::path& directory, uint64_t part, const std::vector<Hash128>& hashes) {
@@ -63,15 +51,16 @@ void write_hashes(const fs::path& directory, uint64_t part, const std::vector<Ha
       {reinterpret_cast<const char*>(hashes.data()), hashes.size() * sizeof(Hash128)});
 }
 
-std::map<uint64_t, Duplicates> find_duplicates(const fs::path& directory,
-                                               uint64_t parts,
-                                               const std::vector<uint64_t>& own,
-                                               size_t max_bytes) {
+DuplicatesByPart find_duplicates(const fs::path& directory,
+                                 uint64_t parts,
+                                 const std::vector<uint64_t>& wanted,
+                                 size_t max_bytes) {
   uint64_t documents = 0;
-  std::map<uint64_t, Duplicates> duplicates;
+  DuplicatesByPart duplicates;
   for (uint64_t part = 0; part < parts; ++part) {
     const uint64_t count = fs::file_size(directory / hashes_file(part)) / sizeof(Hash128);
-    if (std::find(own.begin(), own.end(), part) != own.end()) duplicates[part] = Duplicates(count);
+    if (std::find(wanted.begin(), wanted.end(), part) != wanted.end())
+      duplicates[part] = Duplicates(count);
     documents += count;
   }
   const uint64_t rounds = documents * sizeof(Occurrence) / max_bytes + 1;
@@ -86,8 +75,8 @@ std::map<uint64_t, Duplicates> find_duplicates(const fs::path& directory,
     std::sort(found.begin(), found.end());
     for (size_t at = 1; at < found.size(); ++at) {
       if (!(found[at].hash == found[at - 1].hash)) continue;
-      const auto mine = duplicates.find(found[at].part);
-      if (mine != duplicates.end()) mine->second[found[at].document] = true;
+      const auto part = duplicates.find(found[at].part);
+      if (part != duplicates.end()) part->second[found[at].document] = true;
     }
   }
   return duplicates;

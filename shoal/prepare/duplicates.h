@@ -2,7 +2,7 @@
 //
 // First the documents of every part are hashed, into a file of 16 bytes per document. Then each
 // rank reads the hashes of all parts, as many times as needed to hold only some of them at once,
-// and marks in its own parts every document whose hash an earlier one has. "Earlier" is the order
+// and marks in the parts it needs every document whose hash an earlier one has. "Earlier" is the order
 // of the input, so that all ranks agree without communication.
 #pragma once
 
@@ -13,12 +13,8 @@
 #include <vector>
 
 #include "shoal/core/checksum.h"
-#include "shoal/data/documents/document.h"
 
 namespace shoal::prepare {
-
-// Returns the hash of a document's text, prompt and ids, or of the first piece of a long text.
-Hash128 hash_of(const data::Document& document);
 
 std::string hashes_file(uint64_t part);  // "part-00012.hashes"
 
@@ -28,12 +24,13 @@ void write_hashes(const std::filesystem::path& directory,
 
 // Which documents of a part are left out, by their number.
 using Duplicates = std::vector<bool>;
+using DuplicatesByPart = std::map<uint64_t, Duplicates>;
 
-// Returns the duplicates of each part in `own`, from the files of parts 0 up to `parts`, all of
+// Returns the duplicates of each part in `wanted`, from the files of parts 0 up to `parts`, all of
 // which must exist.
-std::map<uint64_t, Duplicates> find_duplicates(const std::filesystem::path& directory,
-                                               uint64_t parts,
-                                               const std::vector<uint64_t>& own,
-                                               size_t max_bytes = size_t{128} << 20);
+DuplicatesByPart find_duplicates(const std::filesystem::path& directory,
+                                 uint64_t parts,
+                                 const std::vector<uint64_t>& wanted,
+                                 size_t max_bytes = size_t{128} << 20);
 
 }  // namespace shoal::prepare

@@ -19,6 +19,10 @@ namespace {
 
 using data::Split;
 
+// The version of the rules by which documents are assigned to parts and splits and compared. What
+// one version has begun must not be finished by another.
+constexpr int kVersion = 2;
+
 uint64_t part_bytes_of(const PrepareOptions& options, const std::vector<InputFile>& files) {
   if (options.part_bytes > 0) return options.part_bytes;
   uint64_t total = 0;
@@ -87,13 +91,22 @@ class Planner {
 
   void add_text(size_t number, uint64_t begin, uint64_t end, std::optional<Split> split) {
     const uint64_t size = end - begin;
+    const bool one_document =
+        plan_.files[number].kind == InputKind::kText && options_.separator.empty();
     // Without a pattern a text is one piece, however long.
-    const bool one_piece = options_.tokenizer->pattern() == data::Pattern::kNone &&
-                           plan_.files[number].kind == InputKind::kText &&
-                           options_.separator.empty();
+    const bool one_piece = one_document && options_.tokenizer->pattern() == data::Pattern::kNone;
     const uint64_t slices = one_piece ? 1 : pieces_of(size);
+    std::optional<uint64_t> document_part;
+    if (one_document && slices > 1) {
+      document_part = plan_.parts.size();
+      plan_.parts.emplace_back();
+    }
     for (uint64_t index = 0; index < slices; ++index) {
-      InputSlice slice{.file = number, .text_begin = begin, .text_end = end, .split = split};
+      InputSlice slice{.file = number,
+                       .text_begin = begin,
+                       .text_end = end,
+                       .split = split,
+                       .document_part = document_part};
       slice.range = {.begin = even_part_begin(size, index, slices),
                      .end = even_part_begin(size, index + 1, slices)};
       slice.bytes = slice.range.end - slice.range.begin;
@@ -144,11 +157,12 @@ class Planner {
     constexpr const char* kKinds[] = {"none", "hash", "tail"};
     const auto quoted = [](const std::string& text) { return xxh3_128(text).hex(); };
     return format(
-        "{{\"files\": {}, \"bytes\": {}, \"names_and_sizes\": \"{}\", \"part_bytes\": {},\n"
+        "{{\"version\": {}, \"files\": {}, \"bytes\": {}, \"names_and_sizes\": \"{}\", "
+        "\"part_bytes\": {},\n"
         " \"tokenizer\": \"{}\", \"fields\": \"{}\", \"separator\": \"{}\",\n"
         " \"validation\": \"{}:{}\", \"end_of_document\": {}, \"deduplicate\": {}, \"pack\": "
         "\"{}\"}}\n",
-        plan_.files.size(), total, quoted(files), part_bytes_, options_.tokenizer->hash(),
+        kVersion, plan_.files.size(), total, quoted(files), part_bytes_, options_.tokenizer->hash(),
         quoted(options_.fields.prompt + "," + options_.fields.text), quoted(options_.separator),
         kKinds[static_cast<int>(options_.validation.kind)], options_.validation.share,
         options_.end_of_document ? static_cast<int64_t>(*options_.end_of_document) : -1,
@@ -186,6 +200,12 @@ class CountedStream : public data::ByteStream {
 }  // namespace
 
 InputPlan plan_input(const PrepareOptions& options) { return Planner(options).take(); }
+
+InputSlice whole_document(InputSlice slice) {
+  slice.range = {};
+  slice.bytes = 0;
+  return slice;
+}
 
 std::unique_ptr<data::DocumentReader> read_slice(const InputPlan& plan,
                                                  const InputSlice& slice,

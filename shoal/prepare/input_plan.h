@@ -22,8 +22,16 @@ struct InputSlice {
   uint64_t text_begin = 0;
   uint64_t text_end = UINT64_MAX;
   std::optional<data::Split> split;  // absent: decided per document
-  uint64_t bytes = 0;                // approximate; for progress and balance
+  // The number of the part that begins with the document which this slice is a part of. Absent: the
+  // slice has documents of its own. A document in several slices is judged once, as a whole.
+  std::optional<uint64_t> document_part;
+  uint64_t bytes = 0;  // approximate; for progress and balance
 };
+
+// Whether the slice goes on with a document that began in another part.
+inline bool continues(const InputSlice& slice) {
+  return slice.document_part && slice.range.begin > 0;
+}
 
 struct InputPart {
   std::vector<InputSlice> slices;
@@ -38,6 +46,9 @@ struct InputPlan {
 };
 
 InputPlan plan_input(const PrepareOptions& options);
+
+// Returns the slice that has all of the document, and counts for no bytes.
+InputSlice whole_document(InputSlice slice);
 
 // Returns a reader of the slice. `bytes_done` grows by slice.bytes while the slice is read.
 std::unique_ptr<data::DocumentReader> read_slice(const InputPlan& plan,

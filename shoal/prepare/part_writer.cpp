@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "shoal/prepare/document_hash.h"
 #include "shoal/prepare/shard_writer.h"
 
 namespace shoal::prepare {
@@ -11,37 +12,36 @@ namespace {
 using data::Document;
 using data::Split;
 
-// The split a document belongs to, by a hash of it: below the share of all hashes is validation.
-Split split_of(const Hash128& hash, const ValidationRule& rule) {
+// The split a document belongs to, by a hash: below the share of all hashes is validation.
+Split split_of(const Document& first_piece, const ValidationRule& rule) {
   if (rule.kind != ValidationRule::Kind::kHash) return Split::kTrain;
-  return static_cast<double>(hash.high) < std::ldexp(rule.share, 64) ? Split::kValidation
-                                                                     : Split::kTrain;
+  const auto hash = static_cast<double>(hash_of_head(first_piece).high);
+  return hash < std::ldexp(rule.share, 64) ? Split::kValidation : Split::kTrain;
 }
 
 class PartWriter {
  public:
-  PartWriter(uint64_t number,
+  PartWriter(const InputPlan& plan,
+             uint64_t number,
              const PrepareOptions& options,
-             const Duplicates& duplicates,
+             const DuplicatesByPart& duplicates,
              data::Encoder& encoder,
              Progress& progress)
-      : number_(number),
+      : plan_(plan),
+        number_(number),
         options_(options),
         duplicates_(duplicates),
         encoder_(encoder),
         progress_(progress) {}
 
-  void add(const Document& document, std::optional<Split> split) {
-    if (document.begins) judge(document, split);
-    if (!left_out_) {
-      encode(document);
-      if (document.ends) end_document();
+  void add(const InputSlice& slice) {
+    if (slice.document_part) judge_part_of_document(slice);
+    const auto reader = read_slice(plan_, slice, options_, progress_.bytes_done);
+    for (Document piece; reader->next(piece);) {
+      if (piece.begins && !slice.document_part) judge(piece, slice.split);
+      add(piece);
     }
-    if (document.ends) ++part_.documents;
-  }
-
-  // The rest of a document that is not all in this slice is in another part.
-  void end_slice() {
+    // The rest of a document that is not all in this slice is in another part.
     for (const Split split : data::kSplits) {
       if (writer_[index(split)]) writer_[index(split)]->break_document();
     }
@@ -57,11 +57,36 @@ class PartWriter {
  private:
   static size_t index(Split split) { return static_cast<size_t>(split); }
 
-  void judge(const Document& document, std::optional<Split> split) {
-    const uint64_t number = judged_++;
-    left_out_ = number < duplicates_.size() && duplicates_[number];
+  void judge(const Document& first_piece, std::optional<Split> split) {
+    left_out_ = is_duplicate(number_, judged_++);
+    split_ = split ? *split : split_of(first_piece, options_.validation);
+  }
+
+  // All slices of a document are judged alike, whatever part they are in.
+  void judge_part_of_document(const InputSlice& slice) {
+    left_out_ = is_duplicate(*slice.document_part, 0);
+    if (!continues(slice)) ++judged_;
+    split_ = slice.split.value_or(Split::kTrain);
+    if (slice.split || options_.validation.kind != ValidationRule::Kind::kHash) return;
+    const auto reader = read_slice(plan_, whole_document(slice), options_, progress_.bytes_done);
+    Document first_piece;
+    reader->next(first_piece);
+    split_ = split_of(first_piece, options_.validation);
+  }
+
+  [[nodiscard]] bool is_duplicate(uint64_t part, uint64_t document) const {
+    const auto found = duplicates_.find(part);
+    return found != duplicates_.end() && document < found->second.size() && found->second[document];
+  }
+
+  void add(const Document& piece) {
+    if (!left_out_) {
+      encode(piece);
+      if (piece.ends) end_document();
+    }
+    if (!piece.ends) return;
+    ++part_.documents;
     if (left_out_) ++part_.duplicates;
-    split_ = split ? *split : split_of(hash_of(document), options_.validation);
   }
 
   void encode(const Document& document) {
@@ -108,9 +133,10 @@ class PartWriter {
     progress_.tokens += ids.size();
   }
 
+  const InputPlan& plan_;
   const uint64_t number_;
   const PrepareOptions& options_;
-  const Duplicates& duplicates_;
+  const DuplicatesByPart& duplicates_;
   data::Encoder& encoder_;
   Progress& progress_;
   std::array<std::unique_ptr<ShardWriter>, data::kSplits.size()> writer_;
@@ -135,10 +161,15 @@ std::vector<Hash128> hash_part(const InputPlan& plan,
                                const PrepareOptions& options,
                                Progress& progress) {
   std::vector<Hash128> hashes;
+  DocumentHash hash;
   for (const InputSlice& slice : plan.parts[number].slices) {
-    const auto reader = read_slice(plan, slice, options, progress.bytes_done);
-    for (Document document; reader->next(document);) {
-      if (document.begins) hashes.push_back(hash_of(document));
+    if (slice.document_part) progress.bytes_done += slice.bytes;
+    if (continues(slice)) continue;
+    const auto reader = read_slice(plan, slice.document_part ? whole_document(slice) : slice,
+                                   options, progress.bytes_done);
+    for (Document piece; reader->next(piece);) {
+      hash.add(piece);
+      if (piece.ends) hashes.push_back(hash.value());
     }
   }
   return hashes;
@@ -147,15 +178,11 @@ std::vector<Hash128> hash_part(const InputPlan& plan,
 data::PreparedPart write_part(const InputPlan& plan,
                               uint64_t number,
                               const PrepareOptions& options,
-                              const Duplicates& duplicates,
+                              const DuplicatesByPart& duplicates,
                               data::Encoder& encoder,
                               Progress& progress) {
-  PartWriter writer(number, options, duplicates, encoder, progress);
-  for (const InputSlice& slice : plan.parts[number].slices) {
-    const auto reader = read_slice(plan, slice, options, progress.bytes_done);
-    for (Document document; reader->next(document);) writer.add(document, slice.split);
-    writer.end_slice();
-  }
+  PartWriter writer(plan, number, options, duplicates, encoder, progress);
+  for (const InputSlice& slice : plan.parts[number].slices) writer.add(slice);
   data::PreparedPart part = writer.finish();
   part.input_bytes = plan.parts[number].bytes;
   return part;

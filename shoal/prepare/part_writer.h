@@ -14,17 +14,18 @@ namespace shoal::prepare {
 
 data::TokenLayout layout_of(const PrepareOptions& options);
 
-// Returns the hash of every document of the part, in order.
+// Returns the hash of every document that begins in the part, in order.
 std::vector<Hash128> hash_part(const InputPlan& plan,
                                uint64_t number,
                                const PrepareOptions& options,
                                Progress& progress);
 
-// Writes the shards without the `duplicates`. The caller writes the part's own file.
+// Writes the shards without the `duplicates`, which have to be those of this part and of those that
+// begin with a document which goes on in it. The caller writes the part's own file.
 data::PreparedPart write_part(const InputPlan& plan,
                               uint64_t number,
                               const PrepareOptions& options,
-                              const Duplicates& duplicates,
+                              const DuplicatesByPart& duplicates,
                               data::Encoder& encoder,
                               Progress& progress);
 

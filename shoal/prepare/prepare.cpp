@@ -68,8 +68,8 @@ class Preparation {
     if (create_file_once(path, plan_.identity)) return;
     if (read_file(path, 1 << 20) == plan_.identity) return;
     throw UsageError(
-        format("{} holds a preparation of other files, or with another tokenizer or other options: "
-               "compare {}, remove the directory, or name another",
+        format("{} holds a preparation of other files, with another tokenizer or other options, or "
+               "by another version of shoal: compare {}, remove the directory, or name another",
                options_.output.string(), path.string()));
   }
 
@@ -117,12 +117,20 @@ class Preparation {
   }
 
   void write_one(uint64_t number, data::Encoder& encoder) {
-    static const Duplicates kNone;
-    const auto found = duplicates_.find(number);
     const data::PreparedPart part =
-        write_part(plan_, number, options_, found == duplicates_.end() ? kNone : found->second,
-                   encoder, progress_);
+        write_part(plan_, number, options_, duplicates_, encoder, progress_);
     write_file_atomically(options_.output / data::part_file(number), data::to_json(part));
+  }
+
+  // Mine, and those in which documents begin that go on in mine.
+  [[nodiscard]] std::vector<uint64_t> parts_to_judge() const {
+    std::vector<uint64_t> parts = mine_;
+    for (const uint64_t number : mine_) {
+      for (const InputSlice& slice : plan_.parts[number].slices) {
+        if (continues(slice)) parts.push_back(*slice.document_part);
+      }
+    }
+    return parts;
   }
 
   // Also when all of mine are done: their documents may come before copies in parts of other ranks,
@@ -143,7 +151,7 @@ class Preparation {
     });
     if (!mine_.empty()) {
       await_hashes();
-      duplicates_ = find_duplicates(options_.output, plan_.parts.size(), mine_);
+      duplicates_ = find_duplicates(options_.output, plan_.parts.size(), parts_to_judge());
     }
     progress_.bytes_done = before;
     progress_.hashing = false;
@@ -192,7 +200,7 @@ class Preparation {
   Progress& progress_;
   const InputPlan plan_;
   std::vector<uint64_t> mine_;  // not done yet
-  std::map<uint64_t, Duplicates> duplicates_;
+  DuplicatesByPart duplicates_;
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ struct TokenDocumentOptions {
   // The id between documents. It is not part of them: the writer of the documents ends each in its
   // own way. Without it nothing is left out, and only Megatron's files have several documents.
   std::optional<data::TokenId> end_of_document;
-  size_t piece_ids = size_t{1} << 20;  // longer documents come in pieces
+  size_t piece_ids = data::kHeadBytes / sizeof(data::TokenId);  // longer documents come in pieces
 };
 
 // `file` must be local: token files are mapped. Documents without ids are skipped.

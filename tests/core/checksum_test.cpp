@@ -35,5 +35,22 @@ TEST(Xxh3, SeedChangesEverything) {
   EXPECT_NE(xxh3_128("shoal", 1).low, xxh3_128("shoal", 2).low);
 }
 
+TEST(Xxh3Stream, HashesLikeAllBytesAtOnce) {
+  std::string bytes;
+  for (int i = 0; i < 1511; ++i) bytes += static_cast<char>(i * 31 + 7);
+  Xxh3Stream stream;
+  EXPECT_EQ(stream.hash(), xxh3_128(""));
+  for (const uint64_t seed : {0, 5}) {
+    for (size_t split = 0; split <= bytes.size(); split += 7) {
+      const std::string_view view(bytes);
+      stream.restart(seed);
+      stream.add(view.substr(0, split));
+      EXPECT_EQ(stream.hash(), xxh3_128(view.substr(0, split), seed));
+      stream.add(view.substr(split));
+      EXPECT_EQ(stream.hash(), xxh3_128(bytes, seed)) << "split at " << split;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace shoal

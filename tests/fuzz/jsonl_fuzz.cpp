@@ -77,12 +77,18 @@ void append_pieces(Pattern pattern, std::string_view text, std::string& to) {
 }
 
 template <class Open>
-Content read(std::string_view text, size_t slices, Pattern pattern, const Open& open) {
+Content read(std::string_view text,
+             size_t slices,
+             Pattern pattern,
+             const Open& open,
+             bool one_document = false) {
   Content content;
   try {
     for (size_t index = 0; index < slices; ++index) {
-      const auto reader = open(slice_of(text, index, slices));
-      bool in_document = false;
+      const Slice slice = slice_of(text, index, slices);
+      const auto reader = open(slice);
+      bool in_document = one_document && slice.begin > 0;
+      if (in_document && content.documents.empty()) content.documents.emplace_back();
       for (Document document; reader->next(document);) {
         require(document.begins != in_document);
         require(!document.text.empty() || in_document);
@@ -142,10 +148,11 @@ void try_whole(std::string_view text, const Choices& choices) {
   // Without a pattern a text has no borders to slice it at.
   const size_t slices = choices.pattern == Pattern::kNone ? 1 : choices.slices;
   const Content content = read(text, slices, choices.pattern,
-                               text_opener(text, choices, "", choices.most, choices.piece_bytes));
+                               text_opener(text, choices, "", choices.most, choices.piece_bytes),
+                               /*one_document=*/true);
   require(content.whole);
-  std::string together;
-  for (const std::string& document : content.documents) together += document;
+  require(content.documents.size() <= 1);
+  const std::string together = content.documents.empty() ? "" : content.documents.front();
   std::string expected;
   append_pieces(choices.pattern, text, expected);
   require(together == expected);

@@ -26,6 +26,7 @@
 #include "shoal/data/tokenizer/split.h"
 #include "shoal/data/tokenizer/tokenizer.h"
 #include "shoal/data/tokenizer/unicode.h"
+#include "shoal/prepare/document_hash.h"
 #include "shoal/prepare/input_files.h"
 #include "shoal/prepare/prepare.h"
 #include "shoal/prepare/rank_lock.h"
@@ -164,6 +165,15 @@ TEST(HeaderExamples, Unicode) {
 
 namespace shoal::prepare {
 namespace {
+
+// shoal/prepare/document_hash.h
+void document_hash(data::DocumentReader& reader, void (*use)(const Hash128&)) {
+  DocumentHash hash;
+  for (data::Document piece; reader.next(piece);) {
+    hash.add(piece);
+    if (piece.ends) use(hash.value());
+  }
+}
 
 // shoal/prepare/input_files.h
 void input_files() {

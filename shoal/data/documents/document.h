@@ -7,6 +7,7 @@
 // finds its beginning by itself from the bytes around the slice's border.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -15,6 +16,9 @@
 #include "shoal/data/tokenizer/vocabulary.h"
 
 namespace shoal::data {
+
+// A document is assigned to a split by its first bytes, which are the same however it is read.
+constexpr size_t kHeadBytes = size_t{4} << 20;
 
 // A document: text, or ids if the input is already tokenized. The views are valid until the next
 // call.
@@ -25,7 +29,7 @@ struct Document {
   // For each id 1, or 0 if it is masked out of the loss; empty: none is.
   std::span<const uint8_t> trained_on;
   // Whether this is the first and the last piece: a long text comes in several, cut where no token
-  // could span the cut.
+  // could span the cut. The first has at least kHeadBytes.
   bool begins = true;
   bool ends = true;
 };

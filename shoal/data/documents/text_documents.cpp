@@ -26,6 +26,14 @@ std::vector<size_t> overlaps_of(std::string_view separator) {
   return shifts;
 }
 
+// How much text to look at when there was nowhere to cut it in `size` bytes: twice as much, or the
+// same bytes would be looked at again with every read.
+size_t more_to_cut(size_t size, const std::string& name, uint64_t position) {
+  if (size > kLongestPiece)
+    throw DataError(format("{}: nowhere to cut the text at byte {}", name, position));
+  return std::min(2 * size, kLongestPiece + 1);
+}
+
 class SeparatedDocuments : public DocumentReader {
  public:
   SeparatedDocuments(std::unique_ptr<ByteStream> stream, TextOptions options, std::string name)
@@ -66,6 +74,8 @@ class SeparatedDocuments : public DocumentReader {
  private:
   Document next_piece() {
     size_t searched = 0;
+    size_t wanted = options_.piece_bytes;
+    const size_t least = begins_ ? wanted : 1;
     while (true) {
       const std::string_view view = window_.view();
       const size_t found = view.find(options_.separator, searched);
@@ -75,12 +85,10 @@ class SeparatedDocuments : public DocumentReader {
       }
       // The beginning of a separator may stand at the end.
       searched = view.size() - std::min(view.size(), options_.separator.size() - 1);
-      if (view.size() >= options_.piece_bytes) {
+      if (searched >= wanted) {
         const size_t cut = last_safe_cut(options_.pattern, view.substr(0, searched));
-        if (cut > 0) return hand_out(cut, cut, false);
-        if (view.size() > kLongestPiece)
-          throw DataError(
-              format("{}: nowhere to cut the text at byte {}", name_, window_.position()));
+        if (cut >= least) return hand_out(cut, cut, false);
+        wanted = more_to_cut(searched, name_, window_.position());
       }
       if (!window_.grow()) return hand_out(window_.view().size(), window_.view().size(), true);
     }
@@ -120,77 +128,90 @@ class SeparatedDocuments : public DocumentReader {
   size_t used_ = 0;                // bytes of the window that were handed out last
 };
 
+// A slice goes from its first border to that of the next slice, however far behind its end that is.
 class WholeText : public DocumentReader {
  public:
   WholeText(std::unique_ptr<ByteStream> stream, TextOptions options, std::string name)
       : stream_(std::move(stream)),
         options_(std::move(options)),
         name_(std::move(name)),
-        window_(*stream_, first_position(options_)) {
-    if (options_.slice.begin > 0) find_begin();
+        window_(*stream_, first_position(options_)),
+        begins_(options_.slice.begin == 0) {
+    if (!begins_) find_begin();
+    done_ = done_ || window_.position() >= options_.slice.end;
+    unsearched_ = options_.slice.end;
   }
 
   bool next(Document& document) override {
     window_.drop(used_);
-    used_ = 0;
-    while (window_.view().size() < options_.piece_bytes && window_.grow()) {
-    }
-    if (window_.view().empty() || window_.position() >= options_.slice.end) return false;
-    const size_t size = piece_size();
-    used_ = size;
-    document = {.text = window_.view().substr(0, size),
+    used_ = done_ ? 0 : piece_size();
+    if (used_ == 0) return false;
+    document = {.text = window_.view().substr(0, used_),
                 .begins = begins_,
-                .ends = window_.at_end() && size == window_.view().size()};
+                .ends = window_.at_end() && used_ == window_.view().size()};
     begins_ = false;
     return true;
   }
 
  private:
   size_t piece_size() {
+    size_t wanted = options_.piece_bytes;
+    const size_t least = begins_ ? wanted : 1;
     while (true) {
-      const std::string_view view = window_.view();
-      const uint64_t to_end = options_.slice.end - window_.position();
-      if (to_end < view.size()) return find_border(options_.slice.end);
-      if (window_.at_end()) return view.size();
-      // What a border is judged by stays in the window.
-      if (to_end > view.size() + bytes_before_slice("")) {
-        if (const size_t cut = last_safe_cut(options_.pattern, view); cut > 0) return cut;
+      while (settled() < wanted && window_.grow()) {
       }
-      if (view.size() > kLongestPiece)
-        throw DataError(
-            format("{}: nowhere to cut the text at byte {}", name_, window_.position()));
-      if (!window_.grow()) return window_.view().size();
+      const size_t border = find_border();
+      const std::string_view view = window_.view();
+      done_ = border != kNowhere || window_.at_end();
+      if (done_) return std::min(border, view.size());
+      const size_t cut = last_safe_cut(options_.pattern, view.substr(0, settled()));
+      if (cut >= least) return cut;
+      wanted = more_to_cut(settled(), name_, window_.position());
     }
   }
 
   // A slice without a border in it is empty: the one before goes on through it.
   void find_begin() {
-    const size_t border = find_border(options_.slice.begin, options_.slice.end);
-    window_.drop(border);
-    if (window_.position() >= options_.slice.end) window_.drop(window_.view().size());
+    unsearched_ = options_.slice.begin;
+    while (unsearched_ < options_.slice.end) {
+      const size_t border = find_border();
+      if (border != kNowhere) {
+        window_.drop(border);
+        return;
+      }
+      window_.drop(settled());
+      if (!window_.grow()) break;
+    }
+    done_ = true;
   }
 
-  // How far it is to the first place at or behind `position` where a slice can begin; the end of what
-  // has been read if there is none before `give_up`.
-  size_t find_border(uint64_t position, uint64_t give_up = UINT64_MAX) {
-    size_t searched = position - std::min(position, window_.position());
-    while (true) {
-      const std::string_view view = window_.view();
-      const size_t border = first_plain_cut(view, searched);
-      if (border != kNowhere) return border;
-      // The last byte may become a border when more is known.
-      searched = std::max(searched, view.size() - std::min<size_t>(view.size(), 1));
-      if (window_.position() + view.size() > give_up || !window_.grow())
-        return window_.view().size();
-    }
+  // Where the next slice, or this one, can begin: the first such place in the window that has not
+  // been searched for it.
+  size_t find_border() {
+    const std::string_view view = window_.view();
+    const size_t from = unsearched_ - std::min(unsearched_, window_.position());
+    const size_t border = first_plain_cut(view, from);
+    // The last byte may become a border when more is known.
+    if (border == kNowhere && !view.empty())
+      unsearched_ = std::max(unsearched_, window_.position() + view.size() - 1);
+    return border;
+  }
+
+  // How much of the window is not needed to tell whether its last byte is a border: all but that
+  // byte and two before it. They also are text for the last piece, in case that nothing follows.
+  [[nodiscard]] size_t settled() const {
+    const size_t size = window_.view().size();
+    return size - std::min(size, bytes_before_slice("") + 1);
   }
 
   std::unique_ptr<ByteStream> stream_;
   const TextOptions options_;
   const std::string name_;
   StreamWindow window_;
-  bool begins_ = true;
-  size_t used_ = 0;
+  uint64_t unsearched_ = 0;  // no border before this position, where one is being looked for
+  bool begins_;
+  bool done_ = false;
+  size_t used_ = 0;  // bytes of the window that were handed out last
 };
 
 }  // namespace

@@ -15,9 +15,8 @@ struct TextOptions {
   // the whole text is one document.
   std::string separator;
   Slice slice;
-  // The largest piece. Longer documents come in pieces, and are judged (split, duplicates) by the
-  // first one.
-  size_t piece_bytes = size_t{4} << 20;
+  // Longer documents come in pieces. The first has at least this size, others about that.
+  size_t piece_bytes = kHeadBytes;
 };
 
 // Returns how many bytes before a slice the stream has to begin, so that the slice's border can be
@@ -26,7 +25,8 @@ size_t bytes_before_slice(const std::string& separator);
 
 // `stream` begins bytes_before_slice() before the slice, or with the text. If the text is one
 // document, a slice begins with its first plain cut (tokenizer/split.h), so that the ids of all
-// slices together are those of the text.
+// slices together are those of the text. It begins in the first slice and ends in the last that is
+// not empty.
 std::unique_ptr<DocumentReader> read_text(std::unique_ptr<ByteStream> stream,
                                           const TextOptions& options,
                                           const std::string& name);

@@ -29,11 +29,12 @@ class StringStream : public ByteStream {
 
 using Texts = std::vector<std::string>;
 
-// One text per document, with "prompt|" before it if it has one.
+// One text per document, with "prompt|" before it if it has one; the first may have begun in another
+// slice.
 inline Texts texts_of(DocumentReader& reader) {
   Texts texts;
   for (Document document; reader.next(document);) {
-    if (document.begins) texts.emplace_back();
+    if (document.begins || texts.empty()) texts.emplace_back();
     if (!document.prompt.empty()) texts.back().append(document.prompt).append("|");
     texts.back().append(document.text);
   }
