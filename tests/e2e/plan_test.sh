@@ -164,5 +164,5 @@ expect_text "$scratch/out" '^  stage 0 +#+=+[+]+-+'
 ! LC_ALL=C grep -q '[^ -~]' "$scratch/out" || fail 'a plain terminal got other characters than ASCII'
 expect_exit 0 "$shoal" plan configs/gpt2_124m.yaml --ranks 4 --json --page "$scratch/plan.html"
 /usr/bin/python3 -c 'import json, os, sys; page = json.load(open(sys.argv[1]))["page"]; assert page["bytes"] == os.path.getsize(page["file"])' "$scratch/out"
-expect_exit 3 "$shoal" plan configs/gpt2_124m.yaml --ranks 4 --page "$scratch/nowhere/plan.html"
+expect_exit 2 "$shoal" plan configs/gpt2_124m.yaml --ranks 4 --page "$scratch/nowhere/plan.html"
 expect_text "$scratch/err" 'nowhere'

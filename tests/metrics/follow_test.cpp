@@ -30,7 +30,7 @@ StepRecord full(int64_t step) {
           .tokens = 12345678901,
           .loss = 0.1,
           .val_loss = std::numeric_limits<double>::infinity(),
-          .perplexity = 1e300,
+          .perplexity = 3e38,
           .lr = 3e-4,
           .grad_norm = 5e-324,
           .skipped_steps = 2,
