@@ -40,8 +40,8 @@ std::unique_ptr<TokenFileReader> read_nano_gpt(const NamedBytes& file,
                                                const TokenFileOptions& options) {
   if (options.vocab_size > uint32_t{1} << 16) {
     throw DataError(format(
-        "{} has no header, so its ids would be uint16, but the vocabulary has {} of them: only "
-        "files of llm.c, Megatron (.bin with .idx), OLMo (.npy), Arrow and Parquet can be its",
+        "{} has no header, so its ids would be uint16, but the vocabulary has {}: give them "
+        "as files of llm.c, Megatron (.bin with .idx) or OLMo (.npy), or as Arrow or Parquet",
         file.name, options.vocab_size));
   }
   return read_marked(TokenIds(file, IdType::kUint16, options.vocab_size), options);
