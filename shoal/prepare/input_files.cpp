@@ -135,6 +135,8 @@ class InputFinder {
     std::vector<std::string> paths = {word};
     if (!fs::exists(word)) {
       paths = glob(word);
+      std::erase_if(paths,
+                    [&](const fs::path& path) { return fs::weakly_canonical(path) == output_; });
       if (std::any_of(paths.begin(), paths.end(),
                       [&](const fs::path& path) { return could_be_output(path); }))
         refuse_output_in(word);
@@ -177,8 +179,9 @@ class InputFinder {
       add_file(system, *info, prefix, /*must_be_known=*/true);
       return;
     }
-    if (system->type_name() == "local" && is_in(output_, fs::weakly_canonical(path)))
-      refuse_output_in(prefix + path);
+    std::optional<fs::path> local;
+    if (system->type_name() == "local") local = fs::weakly_canonical(path);
+    if (local && is_in(*local, output_)) refuse_output_in(prefix + path);
     arrow::fs::FileSelector selector;
     selector.base_dir = path;
     selector.recursive = true;
@@ -186,7 +189,11 @@ class InputFinder {
     std::sort(infos.begin(), infos.end(),
               [](const auto& a, const auto& b) { return a.path() < b.path(); });
     for (const arrow::fs::FileInfo& file : infos) {
-      if (file.IsFile() && !is_beside_data(file.path())) add_file(system, file, prefix, false);
+      if (!file.IsFile() || is_beside_data(file.path())) continue;
+      // What this preparation has written before it was killed is none of its input.
+      if (local && is_in(*local / fs::path(file.path()).lexically_relative(path), output_))
+        continue;
+      add_file(system, file, prefix, false);
     }
   }
 
