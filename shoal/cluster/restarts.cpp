@@ -9,8 +9,7 @@ namespace shoal::cluster {
 bool may_go_better(int exit_code, const StepsTold& steps) {
   const auto is = [exit_code](ExitCode each) { return exit_code == static_cast<int>(each); };
   return exit_code > kSignalExitBase || is(ExitCode::kRequeue) || is(ExitCode::kStuck) ||
-         is(ExitCode::kStorage) || is(ExitCode::kBug) ||
-         (is(ExitCode::kUnequal) && steps.first);
+         is(ExitCode::kStorage) || is(ExitCode::kBug) || (is(ExitCode::kUnequal) && steps.first);
 }
 
 // None after the first failure, then longer each time.

@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 
+#include "shoal/core/any_bytes.h"
 #include "shoal/core/error.h"
 #include "shoal/core/format.h"
-#include "shoal/core/any_bytes.h"
 
 namespace shoal::picture {
 namespace {

@@ -221,8 +221,7 @@ void Trainer::write_records(bool saving, metrics::Sinks& sinks) {
 }
 
 double Trainer::evaluate_once() {
-  if (!validation_)
-    throw UsageError(kNoValidation);
+  if (!validation_) throw UsageError(kNoValidation);
   if (const std::optional<double> loss = validation_loss()) return *loss;
   throw DataError(kNoTargets);
 }

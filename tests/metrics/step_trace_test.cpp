@@ -81,7 +81,9 @@ TEST(StepTrace, OtherFilesAreRefused) {
     return error_text<DataError>([&] { read_trace(file); });
   };
   const auto with_event = [](const std::string& event) {
-    return "{\"otherData\":{\"step\":1,\"clock_error_us\":0,\"slices_left_out\":0},\"traceEvents\":[" + event + "]}";
+    return "{\"otherData\":{\"step\":1,\"clock_error_us\":0,\"slices_left_out\":0},\"traceEvents\":"
+           "[" +
+           event + "]}";
   };
   EXPECT_THAT(refusal(""), HasSubstr("trace-step-000001.json"));
   EXPECT_THAT(refusal("[]"), HasSubstr("trace-step-000001.json"));
