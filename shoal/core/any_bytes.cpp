@@ -42,7 +42,7 @@ unsigned byte_at(std::string_view bytes, size_t at) {
   return at < bytes.size() ? static_cast<unsigned char>(bytes[at]) : 0U;
 }
 
-// Of a whole character.
+// Returns the code point of a whole character.
 uint32_t code_of(std::string_view character) {
   if (character.size() == 1) return byte_at(character, 0);
   uint32_t code = byte_at(character, 0) & (0x7fU >> character.size());

@@ -64,7 +64,7 @@ void StepTracer::write() {
   const std::vector<std::string> all =
       world_.control().texts_to_first(events(), "trace of the step");
   const at::Tensor error = at::tensor({offset_.error.count()}, at::kLong);
-  // Of the ranks that the file holds.
+  // Only the ranks that the file holds count.
   const int64_t mine = world_.rank() < metrics::kMostTracedRanks ? timeline_->left_out() : 0;
   const at::Tensor left_out = at::tensor({mine}, at::kLong);
   timeline_.reset();
