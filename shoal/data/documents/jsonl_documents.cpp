@@ -74,7 +74,8 @@ class JsonlDocuments : public DocumentReader {
     return document;
   }
 
-  std::string_view field(const simdjson::dom::object& object, const std::string& key) const {
+  [[nodiscard]] std::string_view field(const simdjson::dom::object& object,
+                                       const std::string& key) const {
     simdjson::dom::element value;
     if (object[key].get(value) != simdjson::SUCCESS) refuse_without(key);
     return value.is_null() ? std::string_view() : text_of(value.get_string(), key);
@@ -108,8 +109,8 @@ class JsonlDocuments : public DocumentReader {
     return {.text = *text, .prompt = prompt.value_or("")};
   }
 
-  std::string_view text_of(simdjson::simdjson_result<std::string_view> text,
-                           const std::string& key) const {
+  [[nodiscard]] std::string_view text_of(simdjson::simdjson_result<std::string_view> text,
+                                         const std::string& key) const {
     if (text.error() == simdjson::INCORRECT_TYPE)
       refuse(format("holds no text in '{}': name the field with the text (--fields)", key));
     require(text.error());
