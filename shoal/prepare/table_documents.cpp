@@ -65,7 +65,7 @@ class TableDocuments : public data::DocumentReader {
     return {.ids = rows_.ids(), .trained_on = rows_.trained_on()};
   }
 
-  std::string_view prompt_at(int64_t row) const {
+  [[nodiscard]] std::string_view prompt_at(int64_t row) const {
     if (fields_.prompt.empty()) return {};
     const arrow::Array& column = *batch_->column(1);
     if (!is_text(column.type_id()))
