@@ -28,7 +28,7 @@ expect_text "$scratch/err" '--address is for a job on several hosts'
 : >"$scratch/file"
 for output in "$scratch/file" "$scratch/file/sub" ''; do
   expect_exit 2 "$shoal" launch --ranks 2 --output "$output" -- doctor --brief
-  expect_text "$scratch/err" "--output: '' is no path"
+  expect_text "$scratch/err" "--output(: '' is no path| is )"
 done
 
 # No space is not somebody's mistake: it may pass.
