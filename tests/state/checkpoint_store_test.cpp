@@ -1,5 +1,7 @@
 #include "shoal/state/checkpoint_store.h"
 
+#include <optional>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -127,14 +129,18 @@ TEST(CheckpointStore, AFileSystemThatFailsIsNoReasonToPassACheckpointOver) {
   save(dir.path(), 1);
   mark_best(dir.path(), 1, 0.5);
   const auto failure_of = [](auto function) {
-    const tests::NoMoreFiles fails;
-    try {
-      function();
-    } catch (const DataError& error) {
-      EXPECT_THAT(error.what(), Not(HasSubstr("remove it")));
-      return error.exit_code();
+    std::optional<DataError> found;
+    {
+      const tests::NoMoreFiles fails;  // nor may sanitizers open what they look at types with
+      try {
+        function();
+      } catch (const DataError& error) {
+        found = error;
+      }
     }
-    return ExitCode::kDone;
+    if (!found) return ExitCode::kDone;
+    EXPECT_THAT(found->what(), Not(HasSubstr("remove it")));
+    return found->exit_code();
   };
   EXPECT_EQ(failure_of([&] { mark_best(dir.path(), 1, 0.4); }), ExitCode::kStorage);
   EXPECT_EQ(failure_of([&] { (void)best(dir.path()); }), ExitCode::kStorage);
