@@ -1,7 +1,6 @@
 #include "app/cmd_prepare.h"
 
 #include <array>
-#include <charconv>
 #include <iostream>
 #include <thread>
 
@@ -10,6 +9,7 @@
 #include "shoal/core/console.h"
 #include "shoal/core/error.h"
 #include "shoal/core/log.h"
+#include "shoal/core/number_in.h"
 #include "shoal/core/quantities.h"
 #include "shoal/core/shipped_file.h"
 #include "shoal/prepare/input_files.h"
@@ -61,18 +61,16 @@ ValidationRule validation_of(const std::string& text) {
   if (text == "none") return {.kind = ValidationRule::Kind::kNone, .share = 0};
   const size_t colon = text.find(':');
   const std::string kind = text.substr(0, colon);
-  double share = 0;
-  const char* end = text.data() + text.size();
-  const char* begin = colon == std::string::npos ? end : text.data() + colon + 1;
-  const auto [stop, error] = std::from_chars(begin, end, share);
-  if ((kind != "hash" && kind != "tail") || error != std::errc() || stop != end ||
-      !(share > 0 && share < 1))  // NaN is neither
+  const std::string given = colon == std::string::npos ? "" : text.substr(colon + 1);
+  const auto share = number_in<double>(given);
+  if ((kind != "hash" && kind != "tail") || !share ||
+      !(*share > 0 && *share < 1))  // NaN is neither
     throw UsageError(
         format("--validation is '{}', but must be hash:F or tail:F with F between 0 "
                "and 1, or none",
                text));
   return {.kind = kind == "hash" ? ValidationRule::Kind::kHash : ValidationRule::Kind::kTail,
-          .share = share};
+          .share = *share};
 }
 
 // A backslash as people type it in a shell: \n, \t, \\.

@@ -1,12 +1,12 @@
 #include "app/cmd_tokenizer.h"
 
 #include <array>
-#include <charconv>
 #include <iostream>
 
 #include "shoal/core/digest.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
+#include "shoal/core/number_in.h"
 #include "shoal/data/tokenizer/encoder.h"
 
 #include "app/arguments.h"
@@ -80,12 +80,11 @@ void decode(const TokenizerOptions& options) {
   std::string word;
   const auto flush = [&] {
     if (word.empty()) return;
-    TokenId id = 0;
-    const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), id);
-    if (error != std::errc() || stop != word.data() + word.size())
+    const auto id = number_in<TokenId>(word);
+    if (!id)
       throw DataError(format("'{}' is no id: ids are numbers with white space between them",
                              word.substr(0, 40)));
-    std::cout << tokenizer->decode(std::array{id});
+    std::cout << tokenizer->decode(std::array{*id});
     word.clear();
   };
   read_chunks(options.file, [&](std::string_view chunk) {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
 #include "shoal/core/json_fields.h"
+#include "shoal/core/number_in.h"
 #include "shoal/data/tokenizer/encoder.h"
 #include "shoal/generate/likelihood.h"
 
@@ -43,8 +43,7 @@ size_t label_in(json::element value, size_t endings) {
   uint64_t label = endings;
   std::string_view text;
   if (value.get(text) == simdjson::SUCCESS) {
-    const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), label);
-    if (error != std::errc() || stop != text.data() + text.size()) label = endings;
+    label = number_in<uint64_t>(text).value_or(endings);
   } else if (value.get(label) != simdjson::SUCCESS) {
     label = endings;
   }

@@ -1,12 +1,11 @@
 #include "shoal/comm/roll_call.h"
 
 #include <algorithm>
-#include <charconv>
 #include <mutex>
-#include <optional>
 
 #include "shoal/cluster/watcher.h"
 #include "shoal/core/error.h"
+#include "shoal/core/number_in.h"
 
 namespace shoal::comm {
 namespace {
@@ -23,15 +22,6 @@ std::string text_of(const std::vector<int>& ranks, int64_t num_missing) {
   const auto more = num_missing - static_cast<int64_t>(ranks.size());
   return format("{} {}{} did not arrive", num_missing == 1 ? "rank" : "ranks", listed(ranks),
                 more > 0 ? format(" and {} more", more) : "");
-}
-
-// Nothing for a text that is no number: what is in the store was written by another process.
-std::optional<uint64_t> count_in(const std::string& text) {
-  uint64_t count = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, count);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return count;
 }
 
 class StoreRollCall final : public RollCall {
@@ -138,7 +128,8 @@ class StoreRollCall final : public RollCall {
   int64_t list_those_behind(const GroupSpec& group, const Call& call, std::vector<int>& behind) {
     const std::vector<std::string> begun = store_->get(keys_of(group), kMoment, kMoment);
     for (size_t i = 0; i < begun.size(); ++i) {
-      const std::optional<uint64_t> count = count_in(begun[i]);
+      // Nothing for a text that is no number: another process wrote what is in the store.
+      const auto count = number_in<uint64_t>(begun[i]);
       if (!count || *count <= call.sequence) behind.push_back(group.ranks[i]);
     }
     return static_cast<int64_t>(behind.size());

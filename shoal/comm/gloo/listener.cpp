@@ -1,6 +1,5 @@
 #include "shoal/comm/gloo/listener.h"
 
-#include <charconv>
 #include <filesystem>
 
 #include <linux/filter.h>
@@ -9,6 +8,7 @@
 
 #include "shoal/cluster/socket.h"
 #include "shoal/core/log.h"
+#include "shoal/core/number_in.h"
 
 namespace shoal::comm {
 namespace {
@@ -25,10 +25,7 @@ std::vector<int> open_descriptors() {
   std::vector<int> found;
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", ignored)) {
-    const std::string name = entry.path().filename().string();
-    int fd = -1;
-    const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), fd);
-    if (error == std::errc() && stop == name.data() + name.size()) found.push_back(fd);
+    if (const auto fd = number_in<int>(entry.path().filename().string())) found.push_back(*fd);
   }
   return found;
 }
