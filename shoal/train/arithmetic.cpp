@@ -1,8 +1,7 @@
 #include "shoal/train/arithmetic.h"
 
 #include <algorithm>
-#include <chrono>
-#include <optional>
+#include <cmath>
 
 #include <sys/resource.h>
 
@@ -17,35 +16,47 @@
 namespace shoal::train {
 namespace {
 
+// Returns the FLOP/s of the fastest of several square products. Sizes grow while the next one still fits
+// into the time, because a type without instructions of its own is hundreds of times slower.
 double measured_peak(at::ScalarType dtype) {
-  constexpr int64_t kSize = 1024;
-  constexpr auto kWhile = std::chrono::milliseconds(150);
+  constexpr int64_t kLargest = 256;  // the weights and the result stay in the cache
+  constexpr double kSeconds = 0.02;
   const at::NoGradGuard no_grad;
   const auto options = at::TensorOptions().dtype(dtype);
-  const at::Tensor a = at::ones({kSize, kSize}, options);
-  const at::Tensor b = at::ones({kSize, kSize}, options);
-  at::Tensor c = at::empty({kSize, kSize}, options);
   double best = 0;
-  for (const auto began = Clock::now(); Clock::now() - began < kWhile || best == 0;) {
-    const auto start = Clock::now();
-    at::mm_out(c, a, b);
-    const double seconds = seconds_since(start);
-    best = std::max(best, 2.0 * kSize * kSize * kSize / seconds);
+  const auto began = Clock::now();
+  for (int64_t size = 32; size <= kLargest; size *= 2) {
+    const at::Tensor a = at::ones({size, size}, options);
+    at::Tensor c = at::empty({size, size}, options);
+    at::mm_out(c, a, a);  // starts threads and fills caches
+    const double operations = 2.0 * std::pow(size, 3);
+    double seconds = 0;
+    do {
+      const auto start = Clock::now();
+      at::mm_out(c, a, a);
+      seconds = seconds_since(start);
+      best = std::max(best, operations / seconds);
+    } while (size == kLargest && seconds_since(began) + seconds < kSeconds);
+    if (seconds_since(began) + 2 * 8 * seconds > kSeconds) break;
   }
   return best;
 }
 
 }  // namespace
 
-std::function<double()> peak_of_device(const comm::World& world,
-                                       config::Precision precision,
-                                       at::ScalarType dtype) {
-  if (world.device().is_cpu()) return [dtype] { return measured_peak(dtype); };
-  const std::optional<double> peak = dense_peak(world.device_name(), precision);
-  if (!peak && world.rank() == 0)
-    log::info("the peak FLOP/s of {} in {} are not known: no MFU", world.device_name(),
-              config::write_value(precision));
-  return [peak] { return peak.value_or(0); };
+double peak_of_device(comm::World& world, config::Precision precision, at::ScalarType dtype) {
+  double peak = 0;
+  if (!world.device().is_cpu()) {
+    peak = dense_peak(world.device_name(), precision).value_or(0);
+    if (peak == 0 && world.rank() == 0)
+      log::info("the peak FLOP/s of {} in {} are not known: no MFU", world.device_name(),
+                config::write_value(precision));
+    return peak;
+  }
+  if (world.rank() == 0) peak = measured_peak(dtype);
+  const at::Tensor shared = at::full({1}, peak, at::kDouble);
+  world.control().broadcast(shared, /*root=*/0, "the peak FLOP/s of the host");
+  return shared.item<double>();
 }
 
 int64_t peak_memory(c10::Device device) {

@@ -1,7 +1,7 @@
 // arithmetic.h -- the peaks of this device: operations per second, and memory.
 #pragma once
 
-#include <functional>
+#include <cstdint>
 
 #include <ATen/core/Tensor.h>
 
@@ -10,12 +10,10 @@
 
 namespace shoal::train {
 
-// Returns a function that returns the peak FLOP/s of a plain matmul on this rank's device. A CPU
-// is measured at each call, as the best of many matmuls, because other processes may use it; a GPU
-// is looked up (device_peaks.h). 0: the peak is not known.
-std::function<double()> peak_of_device(const comm::World& world,
-                                       config::Precision precision,
-                                       at::ScalarType dtype);
+// Returns the peak FLOP/s of a matmul on this rank's device, or 0 if it is unknown. A GPU is looked up
+// (device_peaks.h). A CPU is measured by rank 0 for at most 20 ms, while the other ranks wait in the
+// broadcast of the result and leave the cores idle. Collective.
+double peak_of_device(comm::World& world, config::Precision precision, at::ScalarType dtype);
 
 // Returns the most bytes that this process has held so far on the device: reserved by libtorch's
 // allocator on a GPU, resident on a CPU.

@@ -1,6 +1,5 @@
 #include "shoal/train/step_meter.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "shoal/blueprint/products.h"
@@ -9,19 +8,17 @@ namespace shoal::train {
 
 StepMeter::StepMeter(const config::RunConfig& config,
                      int ranks,
-                     std::function<double()> peak,
+                     double peak,
                      bool host_times,
                      std::optional<Clock::time_point> process_began)
     : batch_(config.train.batch),
       steps_(config.train.steps),
       tokens_per_step_(config.train.batch * config.model.context),
       ranks_(ranks),
-      measured_peak_(std::move(peak)),
       host_times_(host_times),
       operations_per_token_(blueprint::operations_per_token(config.model, config.model.context)),
-      process_began_(process_began) {}
-
-void StepMeter::measure_peak() { peak_ = std::max(peak_, measured_peak_()); }
+      process_began_(process_began),
+      peak_(peak) {}
 
 metrics::StepRecord StepMeter::record_of(const StepFigures& figures, int64_t skipped) {
   const bool first = std::exchange(first_, false);
@@ -44,11 +41,10 @@ metrics::StepRecord StepMeter::record_of(const StepFigures& figures, int64_t ski
     record.dtb = figures.times.backward;
   }
   record.time_left = recent_dt_ * static_cast<double>(steps_ - figures.step);
-  if (peak_ > 0) record.mfu = operations_per_token_ * per_second / ranks_ / peak_;
+  if (peak_ > 0 && !first) record.mfu = operations_per_token_ * per_second / ranks_ / peak_;
   if (first) {
     if (process_began_) record.startup_seconds = seconds_since(*process_began_);
     recent_dt_ = 0;
-    measure_peak();
   }
   return record;
 }

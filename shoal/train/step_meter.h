@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 
 #include "shoal/config/run_config.h"
@@ -14,12 +13,12 @@ namespace shoal::train {
 
 class StepMeter {
  public:
-  // `config.model.vocab_size` is set. `peak` measures the operations per second of a bare matrix
-  // product on this device. `host_times`: whether the host's times are those of the device. Nothing for
-  // `process_began` when the process has done steps before.
+  // Requires `config.model.vocab_size`. `peak`: FLOP/s of a device, 0 if unknown. `host_times`: true if
+  // the host's times are those of the device. `process_began` is empty if the process has done steps
+  // before.
   StepMeter(const config::RunConfig& config,
             int ranks,
-            std::function<double()> peak,
+            double peak,
             bool host_times,
             std::optional<Clock::time_point> process_began);
 
@@ -27,21 +26,18 @@ class StepMeter {
   metrics::StepRecord record_of(const StepFigures& figures, int64_t skipped);
   // Whether a record was made.
   [[nodiscard]] bool has_begun() const { return !first_; }
-  // Measures the device again: it may have been busy before. The largest figure is kept.
-  void measure_peak();
 
  private:
   const int64_t batch_;
   const int64_t steps_;
   const int64_t tokens_per_step_;
   const int ranks_;
-  const std::function<double()> measured_peak_;
   const bool host_times_;
   const double operations_per_token_;
   const std::optional<Clock::time_point> process_began_;
+  const double peak_;
   bool first_ = true;  // step of the process
   double recent_dt_ = 0;
-  double peak_ = 0;
 };
 
 }  // namespace shoal::train

@@ -236,7 +236,6 @@ std::optional<double> Trainer::validation_loss() {
 }
 
 void Trainer::evaluate_into(metrics::StepRecord& record, metrics::Sinks& sinks) {
-  meter_->measure_peak();
   if (validation_) record.val_loss = validation_loss();
   if (record.val_loss) record.perplexity = std::exp(*record.val_loss);
   last_record_ = record;

@@ -16,23 +16,14 @@ config::RunConfig small_run() {
   return config;
 }
 
-struct Measured {
-  double peak = 1e9;
-  int times = 0;
-};
+constexpr double kPeak = 4e9;
 
-StepMeter meter_of(const config::RunConfig& config, int ranks, Measured& measured) {
-  return {config, ranks,
-          [&measured] {
-            ++measured.times;
-            return measured.peak;
-          },
-          /*host_times=*/true, Clock::now()};
+StepMeter meter_of(const config::RunConfig& config, int ranks) {
+  return {config, ranks, kPeak, /*host_times=*/true, Clock::now()};
 }
 
 TEST(StepMeter, DividesTheTokensOfAllRanksByTheTimeOfTheStep) {
-  Measured measured;
-  StepMeter meter = meter_of(small_run(), 3, measured);
+  StepMeter meter = meter_of(small_run(), 3);
   const metrics::StepRecord record = meter.record_of(
       {.step = 4, .tokens = 868, .loss = 2.5, .norm = 0.75, .lr = 1e-3, .dt = 0.5}, 1);
   EXPECT_EQ(record.step, 4);
@@ -43,11 +34,10 @@ TEST(StepMeter, DividesTheTokensOfAllRanksByTheTimeOfTheStep) {
   EXPECT_DOUBLE_EQ(record.samples_per_second, 14);
 }
 
-// The first step of a process is slow for its own reasons; its time is not that of the steps to
-// come, and there is no peak yet to compare it with.
+// The first step of a process allocates memory and starts threads, so that its time and MFU do not
+// predict later steps.
 TEST(StepMeter, LeavesTheFirstStepOutOfTheTimeLeft) {
-  Measured measured;
-  StepMeter meter = meter_of(small_run(), 1, measured);
+  StepMeter meter = meter_of(small_run(), 1);
   const metrics::StepRecord first = meter.record_of({.step = 1, .dt = 40}, 0);
   EXPECT_TRUE(first.startup_seconds.has_value());
   EXPECT_FALSE(first.mfu.has_value());
@@ -59,19 +49,13 @@ TEST(StepMeter, LeavesTheFirstStepOutOfTheTimeLeft) {
   EXPECT_DOUBLE_EQ(*third.time_left, (0.9 * 2 + 0.1 * 4) * 8);
 }
 
-TEST(StepMeter, ComparesWithTheLargestPeakMeasured) {
-  Measured measured;
+TEST(StepMeter, DividesByThePeakOfAllRanks) {
   const config::RunConfig config = small_run();
-  StepMeter meter = meter_of(config, 2, measured);
+  StepMeter meter = meter_of(config, 2);
   (void)meter.record_of({.step = 1, .dt = 1}, 0);
-  EXPECT_EQ(measured.times, 1);
-  measured.peak = 4e9;
-  meter.measure_peak();
-  measured.peak = 2e9;  // somebody else has the machine
-  meter.measure_peak();
   const metrics::StepRecord record = meter.record_of({.step = 2, .dt = 1}, 0);
   EXPECT_DOUBLE_EQ(*record.mfu,
-                   blueprint::operations_per_token(config.model, 31) * 7 * 31 / 2 / 4e9);
+                   blueprint::operations_per_token(config.model, 31) * 7 * 31 / 2 / kPeak);
 }
 
 }  // namespace
