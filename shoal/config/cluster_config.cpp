@@ -152,4 +152,93 @@ void save_cluster(const ClusterConfig& cluster,
   write_file_atomically(file, text + line + "\n" + to_yaml(table_of(cluster)));
 }
 
+void list_fields(Curve& config, FieldList& list) {
+  list.add("sizes", config.sizes, "sizes that were measured, ascending", between(1e-12, 1e12));
+  list.add("rates", config.rates, "rate at each size", between(1e-9, 1e12));
+}
+
+void list_fields(MeasuredSpec& config, FieldList& list) {
+  constexpr double kLarge = 1e9;
+  list.add("products_share", config.products_share, "in place of the device's", between(1e-3, 1.0));
+  list.add("products_half_gflop", config.products_half_gflop, "in place of the device's",
+           between(0.0, kLarge));
+  list.add("products_gb_per_s", config.products_gb_per_s,
+           "bandwidth of a product's matrices when moving them takes time of its own, as on CPUs; "
+           "auto: they move while the product computes",
+           between(1e-3, kLarge));
+  list.add("attention", config.attention,
+           "10^12 operations per second of attention, by the 10^9 operations of one head of one "
+           "sequence, forward and backward");
+  list.add("functions", config.functions,
+           "10^9 bytes per second of a unit's functions beside products and attention, by the 10^6 "
+           "bytes that its forward pass leaves");
+  list.add("gated_functions", config.gated_functions,
+           "in place of functions, in blocks with SwiGLU");
+  list.add("head_functions", config.head_functions, "in place of functions, in the head");
+}
+
+void list_fields(DeviceSpec& config, FieldList& list) {
+  constexpr double kLarge = 1e9;
+  list.add("name", config.name, "what the device is called", not_empty());
+  list.add("memory_gb", config.memory_gb, "memory, in 10^9 bytes", between(1e-3, kLarge));
+  list.add("bf16_tflops", config.bf16_tflops,
+           "dense peak of bf16 and fp16, in 10^12 operations per second", between(1e-6, kLarge));
+  list.add("fp32_tflops", config.fp32_tflops, "dense peak of fp32", between(1e-6, kLarge));
+  list.add("fp64_tflops", config.fp64_tflops, "dense peak of fp64", between(1e-6, kLarge));
+  list.add("memory_gb_per_s", config.memory_gb_per_s, "bandwidth of the memory",
+           between(1e-3, kLarge));
+  list.add("products_share", config.products_share,
+           "share of the peak that a large product reaches", between(1e-3, 1.0));
+  list.add("products_half_gflop", config.products_half_gflop,
+           "10^9 operations of a product that reaches half of that share", between(0.0, kLarge));
+  list.add("attention_share", config.attention_share, "share of the peak that attention reaches",
+           between(1e-3, 1.0));
+  list.add("memory_share", config.memory_share,
+           "share of the bandwidth that functions beside products reach", between(1e-3, 1.0));
+  list.add("launch_us", config.launch_us, "microseconds in which a host launches a function",
+           between(0.0, kLarge));
+  list.add(
+      "queued", config.queued,
+      "launched functions wait in a queue, so that the host runs ahead of its device; false on "
+      "CPUs");
+  list.add("flash_attention", config.flash_attention,
+           "attention leaves out what is masked, and writes no matrix of weights");
+  list.add("fp32", config.fp32, "what was measured in fp32");
+  list.add("bf16", config.bf16, "what was measured in bf16 and fp16");
+}
+
+void list_fields(LinkSpec& config, FieldList& list) {
+  list.add("gb_per_s", config.gb_per_s,
+           "10^9 bytes per second that a device sends in large collectives", between(1e-6, 1e9));
+  list.add("latency_us", config.latency_us, "microseconds of a step of a collective",
+           between(0.0, 1e9));
+  list.add("device_share", config.device_share,
+           "share of the device that communication takes from what is computed beside it",
+           between(0.0, 1.0));
+  list.add("rates", config.rates,
+           "10^9 bytes per second of a step, by the 10^6 bytes that a device sends in it, as "
+           "measured: in place of gb_per_s, and latency_us is then the least time of a step");
+}
+
+void list_fields(OperationSpec& config, FieldList& list) {
+  list.add("price_per_device_hour", config.price_per_device_hour,
+           "in any currency; 0: no cost is told", between(0.0, 1e9));
+  list.add("device_mtbf_hours", config.device_mtbf_hours,
+           "hours of one device between faults that end a job; 0: no faults are counted",
+           between(0.0, 1e12));
+  list.add("restart_seconds", config.restart_seconds,
+           "from a fault to the next step, with the time to notice it", between(0.0, 1e9));
+  list.add("storage_gb_per_s", config.storage_gb_per_s,
+           "10^9 bytes of checkpoints per second that all nodes together write",
+           between(1e-6, 1e9));
+}
+
+void list_fields(ClusterConfig& config, FieldList& list) {
+  list.add("device", config.device, "one device");
+  list.add("devices_per_node", config.devices_per_node, "devices of a node", between(1, 1 << 16));
+  list.add("node", config.node, "links between devices of a node");
+  list.add("network", config.network, "links between nodes");
+  list.add("operation", config.operation, "prices, faults, storage");
+}
+
 }  // namespace shoal::config

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kMarkdownHead = R"(# Config keys
 
-<!-- Generated from the `fields()` lists in shoal/config by `shoal config docs > docs/config.md`. -->
+<!-- Generated from the lists of fields in shoal/config by `shoal config docs > docs/config.md`. -->
 
 One YAML file describes a run; `--set key=value` changes single keys of it. What is not written has
 the default below. `auto` means: chosen by shoal. `shoal config check FILE` prints what a file comes

@@ -1,4 +1,4 @@
-// describe.h -- every key described to people and to editors. All of it comes from fields().
+// describe.h -- every key described to people and to editors. All of it comes from list_fields().
 #pragma once
 
 #include <string>

@@ -8,6 +8,8 @@
 
 namespace shoal::config {
 
+class FieldList;
+
 template <>
 inline constexpr std::array kNames<log::Level> = {
     Named{"debug", log::Level::kDebug}, Named{"info", log::Level::kInfo},
@@ -16,13 +18,8 @@ inline constexpr std::array kNames<log::Level> = {
 struct LogConfig {
   log::Level level = log::Level::kInfo;
   bool all_ranks = false;
-
-  template <class Self, class Visit>
-  static void fields(Self& self, Visit&& visit) {
-    visit("level", self.level, "the least important lines that are printed");
-    visit("all_ranks", self.all_ranks,
-          "print debug and info from every rank, not only from rank 0");
-  }
 };
+
+void list_fields(LogConfig& config, FieldList& list);
 
 }  // namespace shoal::config

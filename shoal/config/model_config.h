@@ -6,10 +6,11 @@
 #include <cstdint>
 #include <optional>
 
-#include "shoal/config/rule.h"
 #include "shoal/config/value.h"
 
 namespace shoal::config {
+
+class FieldList;
 
 // The kinds of units that make up a decoder.
 enum class UnitKind { kEmbedding, kBlock, kHead };
@@ -60,24 +61,9 @@ struct RotaryConfig {
   double low_frequency = 1;
   double high_frequency = 4;
   int64_t original_context = 8192;
-
-  template <class Self, class Visit>
-  static void fields(Self& self, Visit&& visit) {
-    visit("theta", self.theta, "base of the wavelengths", between(1.0, 1e12));
-    visit(
-        "scaling", self.scaling,
-        "how angles are stretched for contexts longer than the first training: linear divides all "
-        "by factor, llama3 only the long waves");
-    visit("factor", self.factor, "by how much scaling stretches", between(1.0, 1e6));
-    visit("low_frequency", self.low_frequency,
-          "llama3: waves longer than original_context / this are stretched fully",
-          between(1e-3, 1e6));
-    visit("high_frequency", self.high_frequency,
-          "llama3: waves shorter than original_context / this are left alone", between(1e-3, 1e6));
-    visit("original_context", self.original_context, "llama3: context of the first training",
-          between(int64_t{1}, int64_t{1} << 30));
-  }
 };
+
+void list_fields(RotaryConfig& config, FieldList& list);
 
 struct ModelConfig {
   int layers = 12;
@@ -100,46 +86,12 @@ struct ModelConfig {
   double dropout = 0;
   double init_std = 0.02;
 
-  template <class Self, class Visit>
-  static void fields(Self& self, Visit&& visit) {
-    visit("layers", self.layers, "decoder blocks", between(1, 10'000));
-    visit("width", self.width, "features of a token between blocks",
-          between(int64_t{1}, int64_t{1} << 20));
-    visit("heads", self.heads, "attention heads", between(1, 1 << 16));
-    visit("kv_heads", self.kv_heads,
-          "heads of keys and values, each shared by heads / kv_heads queries; auto: heads",
-          between(1, 1 << 16));
-    visit("head_width", self.head_width, "features of a head; auto: width / heads",
-          between(int64_t{1}, int64_t{1} << 16));
-    visit("hidden", self.hidden, "features inside the MLP; auto: 4 * width",
-          between(int64_t{1}, int64_t{1} << 24));
-    visit("context", self.context, "tokens of a sequence", between(int64_t{1}, int64_t{1} << 30));
-    visit("vocab_size", self.vocab_size, "rows of the embedding; auto: the data's vocabulary",
-          between(int64_t{1}, int64_t{1} << 31));
-    visit("positions", self.positions, "how a token knows its place");
-    visit("rotary", self.rotary, "angles, with `positions: rotary`");
-    visit("norm", self.norm, "layer and rms have weights, plain is a layer norm without");
-    visit("norm_place", self.norm_place,
-          "of attention and MLP: before, or after them and in front of the residual sum");
-    visit("norm_epsilon", self.norm_epsilon, "added to a variance", between(0.0, 1.0));
-    visit("qk_norm", self.qk_norm,
-          "normalizes queries and keys, by rms: over all heads together, or each head");
-    visit("activation", self.activation, "of the MLP; swiglu has a gate beside its first matrix");
-    visit("bias", self.bias, "which linear layers add one; layer norms do with `all`");
-    visit("tied", self.tied, "the head is the embedding's matrix");
-    visit("dropout", self.dropout,
-          "share of activations that are left out: embedding, attention, both residual sums",
-          between(0.0, 0.99));
-    visit("init_std", self.init_std,
-          "spread of new weights; of those that write to the residual sum divided by "
-          "sqrt(2 * layers)",
-          between(0.0, 10.0));
-  }
-
   // The values that `auto` resolves to.
   [[nodiscard]] int num_kv_heads() const { return kv_heads.value_or(heads); }
   [[nodiscard]] int64_t features_per_head() const { return head_width.value_or(width / heads); }
   [[nodiscard]] int64_t hidden_width() const { return hidden.value_or(4 * width); }
 };
+
+void list_fields(ModelConfig& config, FieldList& list);
 
 }  // namespace shoal::config

@@ -9,11 +9,12 @@
 #include <optional>
 #include <string>
 
-#include "shoal/config/rule.h"
 #include "shoal/config/value.h"
 #include "shoal/core/limits.h"
 
 namespace shoal::config {
+
+class FieldList;
 
 constexpr int kMaxStages = 4096;       // pipeline stages, and parts of a split sequence
 constexpr int kMaxTensorRanks = 1024;  // larger than any node or NVLink domain
@@ -70,50 +71,8 @@ struct ParallelConfig {
 
   // The one list of fields. Parsing, --set, help, docs/config.md, the JSON Schema, printing and
   // equality all walk it, so a knob cannot exist in one of them and be missing from another.
-  template <class Self, class Visit>
-  static void fields(Self& self, Visit&& visit) {
-    visit("dp_replicate", self.dp_replicate,
-          "copies of the whole model, each fed different batches", between(1, kMaxRanks));
-    visit("dp_shard", self.dp_shard,
-          "ranks that share one copy of the weights and the optimizer, each fed different batches; "
-          "auto: the ranks that the other degrees leave",
-          between(1, kMaxRanks));
-    visit("cp", self.cp, "ranks that split every sequence", between(1, kMaxStages));
-    visit("pp", self.pp, "pipeline stages that the layers are cut into", between(1, kMaxStages));
-    visit("tp", self.tp, "ranks that split every matmul; keep them inside one node",
-          between(1, kMaxTensorRanks));
-    visit(
-        "sharding", self.sharding,
-        "what the ranks of dp_shard divide among themselves: no_shard nothing (DDP), optimizer its "
-        "state (ZeRO-1), shard_grad_op gradients too (ZeRO-2), full_shard weights too (ZeRO-3, "
-        "FSDP), hybrid_shard the same with dp_replicate copies (HSDP)");
-    visit(
-        "units", self.units,
-        "what is gathered and reduced as one: by_block each block, embedding and head together; "
-        "by_block_and_size each of them; by_block_group unit_blocks blocks; size_based as many as "
-        "unit_parameters");
-    visit("unit_blocks", self.unit_blocks, "blocks of a unit with by_block_group",
-          between(1, 4096));
-    visit("unit_parameters", self.unit_parameters, "parameters of a unit with size_based",
-          between(int64_t{1}, int64_t{1} << 40));
-    visit("prefetch", self.prefetch,
-          "units whose weights are gathered before they are needed; 0: none", between(0, 64));
-    visit(
-        "reshard_after_forward", self.reshard_after_forward,
-        "with full_shard and hybrid_shard: free a unit's weights between forward and backward, and "
-        "gather them again");
-    visit("grad_sync", self.grad_sync,
-          "add up gradients over ranks once a batch, or after every micro_batch, which needs less "
-          "memory; auto: batch for no_shard and optimizer, micro_batch for the others");
-    visit("schedule", self.schedule,
-          "the order of micro-batches in a pipeline: gpipe, 1f1b, interleaved, or that of a file; "
-          "`shoal schedule` draws them");
-    visit("chunks", self.chunks,
-          "stages of each pipeline rank; more than one with interleaved or a file",
-          between(1, 256));
-    visit("schedule_file", self.schedule_file, "with `schedule: file`; docs/pipeline-schedules.md",
-          not_empty());
-  }
 };
+
+void list_fields(ParallelConfig& config, FieldList& list);
 
 }  // namespace shoal::config

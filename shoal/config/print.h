@@ -11,7 +11,7 @@
 
 namespace shoal::config {
 
-// Returns every key with its value, in the order of fields(). The text reads back as an equal
+// Returns every key with its value, in the order of list_fields(). The text reads back as an equal
 // config.
 std::string to_yaml(const Table& table);
 std::string to_yaml(const RunConfig& config);

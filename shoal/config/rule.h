@@ -1,5 +1,5 @@
-// rule.h -- rules for the value of a field beyond its type. They are the last arguments of a line
-// in fields(); they are checked when the value is read, and told in help, docs and the JSON Schema.
+// rule.h -- rules for the value of a field beyond its type. They are the last arguments of
+// FieldList::add(); they are checked when the value is read, and told in help, docs and the JSON Schema.
 #pragma once
 
 #include <string_view>

@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "shoal/config/comm_config.h"
-#include "shoal/config/rule.h"
-#include "shoal/config/value.h"
+#include "shoal/config/field_list.h"
 #include "shoal/core/quantities.h"
 
 namespace shoal::tests {
@@ -19,23 +18,11 @@ struct Everything {
   struct Inner {
     config::Bytes bytes = {64 << 20};
     Duration duration = std::chrono::seconds(90);
-
-    template <class Self, class Visit>
-    static void fields(Self& self, Visit&& visit) {
-      visit("bytes", self.bytes, "a size", config::at_most(config::Bytes{int64_t{1} << 40}));
-      visit("duration", self.duration, "a time", config::at_least(std::chrono::seconds(1)));
-    }
   };
 
   struct Outer {
     bool flag = false;
     Inner inner;
-
-    template <class Self, class Visit>
-    static void fields(Self& self, Visit&& visit) {
-      visit("flag", self.flag, "a flag");
-      visit("inner", self.inner, "a section in a section");
-    }
   };
 
   int small = 1;
@@ -50,22 +37,31 @@ struct Everything {
   std::vector<int> numbers = {1, 2};
   std::vector<std::string> words = {};
   Outer outer;
-
-  template <class Self, class Visit>
-  static void fields(Self& self, Visit&& visit) {
-    visit("small", self.small, "an int", config::between(-10, 10));
-    visit("large", self.large, "a 64-bit int");
-    visit("unsigned_large", self.unsigned_large, "an unsigned int");
-    visit("number", self.number, "a double", config::between(0.0, 1.0));
-    visit("text", self.text, "a text");
-    visit("choice", self.choice, "a choice");
-    visit("maybe_number", self.maybe_number, "a number, or auto", config::at_least(0.5));
-    visit("maybe_text", self.maybe_text, "a text, or auto");
-    visit("maybe_choice", self.maybe_choice, "a choice, or auto");
-    visit("numbers", self.numbers, "some ints", config::at_least(0));
-    visit("words", self.words, "some texts");
-    visit("outer", self.outer, "a section");
-  }
 };
+
+inline void list_fields(Everything::Inner& all, config::FieldList& list) {
+  list.add("bytes", all.bytes, "a size", config::at_most(config::Bytes{int64_t{1} << 40}));
+  list.add("duration", all.duration, "a time", config::at_least(std::chrono::seconds(1)));
+}
+
+inline void list_fields(Everything::Outer& all, config::FieldList& list) {
+  list.add("flag", all.flag, "a flag");
+  list.add("inner", all.inner, "a section in a section");
+}
+
+inline void list_fields(Everything& all, config::FieldList& list) {
+  list.add("small", all.small, "an int", config::between(-10, 10));
+  list.add("large", all.large, "a 64-bit int");
+  list.add("unsigned_large", all.unsigned_large, "an unsigned int");
+  list.add("number", all.number, "a double", config::between(0.0, 1.0));
+  list.add("text", all.text, "a text");
+  list.add("choice", all.choice, "a choice");
+  list.add("maybe_number", all.maybe_number, "a number, or auto", config::at_least(0.5));
+  list.add("maybe_text", all.maybe_text, "a text, or auto");
+  list.add("maybe_choice", all.maybe_choice, "a choice, or auto");
+  list.add("numbers", all.numbers, "some ints", config::at_least(0));
+  list.add("words", all.words, "some texts");
+  list.add("outer", all.outer, "a section");
+}
 
 }  // namespace shoal::tests

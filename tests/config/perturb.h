@@ -2,68 +2,58 @@
 // are.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include "shoal/config/field.h"
+#include "shoal/core/format.h"
 
 namespace shoal::tests {
 
-class Perturb {
- public:
-  template <class T, class... Rules>
-  void operator()(std::string_view /*name*/,
-                  T& member,
-                  std::string_view /*help*/,
-                  const Rules&... rules) {
-    if constexpr (config::Section<T>) {
-      T::fields(member, *this);
-    } else {
-      config::Limits<typename config::ScalarOf<T>::Type> limits;
-      (limits.add(rules), ...);
-      change(member, limits);
+// Values that a field of this shape may have, as written in YAML.
+inline std::vector<std::string> values_of(const config::Shape& shape) {
+  using Kind = config::Shape::Kind;
+  std::vector<std::string> values(shape.choices.begin(), shape.choices.end());
+  switch (shape.kind) {
+    case Kind::kBool:
+      values = {"true", "false"};
+      break;
+    case Kind::kInteger:
+      values = {"2", "3"};
+      break;
+    case Kind::kNumber:
+      values = {"0.25", "1.5"};
+      break;
+    case Kind::kText:
+      values = {"other"};
+      break;
+    case Kind::kDuration:
+      values = {"7s", "11m"};
+      break;
+    case Kind::kBytes:
+      values = {"3 MiB", "5 MiB"};
+      break;
+    case Kind::kChoice:
+      break;
+  }
+  for (const auto& bound : {shape.low, shape.high}) {
+    if (bound) values.push_back(*bound);
+  }
+  return values;
+}
+
+// Fields whose only legal value is the one they have keep it.
+inline void perturb(const config::Table& table) {
+  for (const config::Entry& entry : table) {
+    if (!entry.field) continue;
+    const std::string before = entry.field->write();
+    for (const std::string& value : values_of(entry.field->shape)) {
+      config::YamlNode node{.kind = config::YamlNode::Kind::kText, .text = value};
+      if (entry.field->shape.list)
+        node = {.kind = config::YamlNode::Kind::kList, .items = {node, node}};
+      if (!entry.field->read(node) && entry.field->write() != before) break;
     }
   }
-
- private:
-  template <class Scalar>
-  static void change(Scalar& value, const config::Limits<Scalar>& limits) {
-    if constexpr (std::is_same_v<Scalar, bool>) {
-      value = !value;
-    } else if constexpr (std::is_same_v<Scalar, std::string>) {
-      value = "other-" + value;
-    } else if constexpr (std::is_enum_v<Scalar>) {
-      const auto& names = config::kNames<Scalar>;
-      value = value == names[0].value ? names[1].value : names[0].value;
-    } else if constexpr (std::is_same_v<Scalar, config::Bytes>) {
-      ++value.count;
-    } else {
-      const Scalar more = value + Scalar(1);
-      const Scalar less = value - Scalar(1);
-      if (!limits.check(more)) {
-        value = more;
-      } else if (!limits.check(less)) {
-        value = less;
-      } else if (limits.high && !(value == *limits.high)) {
-        value = *limits.high;
-      }  // else this is the only legal value
-    }
-  }
-
-  template <class Scalar>
-  static void change(std::optional<Scalar>& value, const config::Limits<Scalar>& limits) {
-    if (!value) value = limits.low.value_or(Scalar{});
-    change(*value, limits);
-  }
-
-  template <class Scalar>
-  static void change(std::vector<Scalar>& values, const config::Limits<Scalar>& limits) {
-    values.push_back(limits.low.value_or(Scalar{}));
-    change(values.back(), limits);
-  }
-};
+}
 
 }  // namespace shoal::tests

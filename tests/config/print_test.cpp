@@ -20,12 +20,11 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 using tests::Everything;
-using tests::Perturb;
 
 template <class Config>
 Config perturbed() {
   Config config;
-  Config::fields(config, Perturb());
+  tests::perturb(table_of(config));
   return config;
 }
 

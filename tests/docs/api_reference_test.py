@@ -17,8 +17,8 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 TYPE = re.compile(r"(?:class|struct|union|enum class)(?: \[\[nodiscard\]\])? (\w+)(?:<.*>)?(?: final)?(?: :[^;]*)? \{")
 FUNCTION = re.compile(r"(?:[\w:<>,&*\[\]. ]+[ &*>])?(\w+)\(")
 NO_DECLARATION = re.compile(r"\s*(//|#|\}|template|using|namespace|friend|return|if|for|concept)")
-# fields() is on the page as the comments of the fields.
-NOT_SHOWN = {"fields"}
+# The page shows list_fields() as the comments of the fields.
+NOT_SHOWN = {"list_fields"}
 
 
 def closure(root, header="shoal/shoal.h", found=None):

@@ -6,7 +6,7 @@
 
 #include "shoal/config/agreement.h"
 #include "shoal/config/cluster_config.h"
-#include "shoal/config/field.h"
+#include "shoal/config/field_list.h"
 #include "shoal/config/load.h"
 #include "shoal/config/run_config.h"
 #include "shoal/config/tensor_parallel.h"
@@ -30,6 +30,14 @@ TEST(HeaderExamples, Field) {
   RunConfig config;
   const Table table = table_of(config);
   EXPECT_EQ(find_entry(table, "parallel.tp")->field->write(), "1");
+}
+
+struct S {
+  int steps = 0;
+};
+
+void list_fields(S& config, FieldList& list) {
+  list.add("steps", config.steps, "updates of the weights", at_least(0));
 }
 
 // shoal/config/agreement.h

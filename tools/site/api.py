@@ -8,8 +8,8 @@ Public headers are those that cmake/Library.cmake installs; it is read for which
 of the file, each with the comment that stands above or beside it.
 
 Why a reader of our own (cpp_declarations.py) and not Doxygen or libclang: comments here are plain `//`, one comment stands above a run of declarations,
-config structs have the words of their fields in fields(), and enums their names in kNames. Doxygen 1.9.4 takes plain comments only through a filter,
-gives one above a run to the first of it alone, and leaves fields() and kNames to us; its XML still needs pages made of it. libclang wants torch's
+config structs have the help texts of their fields in list_fields(), and enums their names in kNames. Doxygen 1.9.4 takes plain comments only through a filter,
+gives one above a run to the first of it alone, and leaves list_fields() and kNames to us; its XML still needs pages made of it. libclang wants torch's
 headers to know a type, and its Debian package takes 230 MB. This takes a third of a second and installs nothing, and tests/docs/api_reference_test.py
 compares what it finds with a second way to read headers.
 """

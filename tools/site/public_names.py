@@ -92,7 +92,7 @@ def all_shown(declarations):
 
 
 def lists_fields(one):
-    return one.name == "fields" and "Visit&&" in one.code
+    return one.name == "list_fields"
 
 
 def is_shown(one):
@@ -108,6 +108,7 @@ def code_block(lines):
 
 class PublicNames:
     def __init__(self, root):
+        self.root = root
         self.headers, self.stable = public_headers(root)
         self.files = {header: declarations_of((root / header).read_text()) for header in self.headers}
         self.names, self.imports, self.anchors = {}, {}, {}
@@ -129,12 +130,12 @@ class PublicNames:
         self.names.setdefault(one.full_name, one)
 
     def take_words(self, header):
-        """Comments that the headers have as data: of config fields in fields(), of the values of enums in kNames."""
+        """Comments that the sources have as data: help texts of config fields in list_fields(), names of the values of enums in kNames."""
         for one in everything(self.files[header].declarations):
             if lists_fields(one):
-                helps = {name: "".join(re.findall(r'"((?:\\.|[^"])*)"', text))
-                         for name, text in re.findall(r'visit\(\s*"(\w+)",\s*self\.\w+,\s*((?:"(?:\\.|[^"])*"\s*)+)', one.body)}
-                for field in self.names[one.scope].members:
+                section = re.search(r"\((\w+)&", one.code)[1]
+                helps = self.help_texts(header, section)
+                for field in self.names[f"{one.scope}::{section}"].members:
                     if field.kind == "variable" and not field.comment and not field.beside:
                         field.beside = helps.get(field.name, "")
             elif one.name == "kNames":
@@ -142,6 +143,13 @@ class PublicNames:
                     found = self.find(value, one.scope)
                     if found:
                         found.beside = f"`{name}`" + (f": {found.beside}" if found.beside else "")
+
+    def help_texts(self, header, section):
+        """Field -> help text, of a config struct; the .cpp file of its header has them."""
+        source = (self.root / header).with_suffix(".cpp").read_text()
+        body = re.search(rf"^void list_fields\({section}& config, .*?^}}", source, re.M | re.S)[0]
+        return {name: "".join(re.findall(r'"((?:\\.|[^"])*)"', text))
+                for name, text in re.findall(r'list\.add\(\s*"(\w+)",\s*config\.\w+,\s*((?:"(?:\\.|[^"])*"\s*)+)', body)}
 
     @staticmethod
     def module_of(header):
