@@ -37,58 +37,35 @@ bool is_step(const ActivityBoard::Line& line) { return line.thread == kStepThrea
 
 }  // namespace
 
-Watcher::Watcher(WatcherOptions options)
+HeartbeatMonitor::HeartbeatMonitor(WatcherOptions options, Clock::time_point now)
     : options_(std::move(options)),
       silence_(silence_of(options_.deadline)),
-      period_(std::max(silence_ / 4, Duration(10))) {
+      period_(std::max(silence_ / 4, Duration(10))),
+      tick_(std::clamp<Duration>(
+          options_.deadline / 20, Duration(20), Duration(options_.on_look ? 250 : 1000))),
+      checked_(now),
+      next_beat_(now + period_) {
   if (options_.rank == 0) others_.resize(static_cast<size_t>(options_.world_size));
   if (options_.store) beat();
-  forget_times();
-  thread_ = std::thread([this] { run(); });
+  forget_times(now);
 }
 
-Watcher::~Watcher() {
-  {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
-  }
-  changed_.notify_all();
-  thread_.join();
+Clock::time_point HeartbeatMonitor::next_check(Clock::time_point now) const {
+  return options_.store ? std::min(now + tick_, next_beat_) : now + tick_;
 }
 
-void Watcher::run() {
-  std::unique_lock lock(mutex_);
-  const auto ends = [this] { return ending_; };
-  const Duration longest = options_.on_look ? Duration(250) : Duration(1000);
-  const Duration tick = std::clamp<Duration>(options_.deadline / 20, Duration(20), longest);
-  Clock::time_point next_beat = Clock::now() + period_;
-  Clock::time_point looked = Clock::now();
-  const auto next_look = [&] {
-    const Clock::time_point next = Clock::now() + tick;
-    return options_.store ? std::min(next, next_beat) : next;
-  };
-  while (!changed_.wait_until(lock, next_look(), ends)) {
-    const Clock::time_point now = Clock::now();
-    if (now - std::exchange(looked, now) > silence_ / 2) forget_times();
-    try {
-      look_at_self();
-      if (options_.on_look) options_.on_look();
-      if (!options_.store || now < next_beat) continue;
-      next_beat = now + period_;
-      beat();
-      if (options_.rank == 0) look_at_others();
-    } catch (const PeerLost& lost) {
-      if (changed_.wait_for(lock, kForBetterWords, ends)) return;
-      options_.on_end(PeerLost(format("rank {}: {}", options_.rank, lost.what())));
-      return;
-    } catch (const Error& error) {
-      options_.on_end(error);
-      return;
-    }
-  }
+void HeartbeatMonitor::check(Clock::time_point now) {
+  // Nobody was checked while this rank, or the whole job, was suspended.
+  if (now - std::exchange(checked_, now) > silence_ / 2) forget_times(now);
+  check_self(now);
+  if (options_.on_look) options_.on_look();
+  if (!options_.store || now < next_beat_) return;
+  next_beat_ = now + period_;
+  beat();
+  if (options_.rank == 0) check_peers(now);
 }
 
-std::string Watcher::doing() const {
+std::string HeartbeatMonitor::doing() const {
   const int64_t steps = steps_done_;
   std::string text = steps < 0 ? "before the first step" : format("in step {}", steps + 1);
   for (const ActivityBoard::Line& line : options_.board->snapshot()) {
@@ -98,19 +75,18 @@ std::string Watcher::doing() const {
   return text.substr(0, kLongestBeat);
 }
 
-void Watcher::beat() {
+void HeartbeatMonitor::beat() {
   options_.store->set(beat_key(options_.rank),
                       format("{} on {}, {}", ++beats_, host_name(), doing()), silence_);
   if (options_.store->check({kLostKey}))
     throw PeerLost(words_of("- " + options_.store->get(kLostKey, silence_)));
 }
 
-void Watcher::look_at_others() {
+void HeartbeatMonitor::check_peers(Clock::time_point now) {
   std::vector<std::string> keys;
   for (int rank = 1; rank < options_.world_size; ++rank) keys.push_back(beat_key(rank));
   if (keys.empty()) return;
   const std::vector<std::string> beats = options_.store->get(keys, silence_);
-  const Clock::time_point now = Clock::now();
   std::vector<std::string> lost;
   std::vector<int> silent;
   for (int rank = 1; rank < options_.world_size; ++rank) {
@@ -138,9 +114,8 @@ void Watcher::look_at_others() {
   throw PeerLost(text);
 }
 
-void Watcher::look_at_self() {
+void HeartbeatMonitor::check_self(Clock::time_point now) {
   const std::vector<ActivityBoard::Line> lines = options_.board->snapshot();
-  const Clock::time_point now = Clock::now();
   for (const ActivityBoard::Line& line : lines) {
     SeenThread& seen = own_[line.tid];
     if (seen.changes != line.changes) seen = {.changes = line.changes, .since = now};
@@ -153,7 +128,7 @@ void Watcher::look_at_self() {
 }
 
 // One rank alone keeps nobody waiting: it may be slow, and is left alone.
-void Watcher::report_stuck(const std::vector<ActivityBoard::Line>& lines, Duration stuck) {
+void HeartbeatMonitor::report_stuck(const std::vector<ActivityBoard::Line>& lines, Duration stuck) {
   if (std::exchange(reported_, true)) return;
   const std::string what = format("rank {} on {} has made no progress for {} {}", options_.rank,
                                   host_name(), rounded(stuck), doing());
@@ -168,10 +143,40 @@ void Watcher::report_stuck(const std::vector<ActivityBoard::Line>& lines, Durati
   if (options_.world_size > 1) throw Error(ExitCode::kStuck, what);
 }
 
-void Watcher::forget_times() {
-  const Clock::time_point now = Clock::now();
+void HeartbeatMonitor::forget_times(Clock::time_point now) {
   for (SeenRank& seen : others_) seen.since = now;
   for (auto& [tid, seen] : own_) seen.since = now;
+}
+
+Watcher::Watcher(const WatcherOptions& options)
+    : rank_(options.rank), on_end_(options.on_end), monitor_(options, Clock::now()) {
+  thread_ = std::thread([this] { run(); });
+}
+
+Watcher::~Watcher() {
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Watcher::run() {
+  std::unique_lock lock(mutex_);
+  const auto ends = [this] { return ending_; };
+  while (!changed_.wait_until(lock, monitor_.next_check(Clock::now()), ends)) {
+    try {
+      monitor_.check(Clock::now());
+    } catch (const PeerLost& lost) {
+      if (changed_.wait_for(lock, kForBetterWords, ends)) return;
+      on_end_(PeerLost(format("rank {}: {}", rank_, lost.what())));
+      return;
+    } catch (const Error& error) {
+      on_end_(error);
+      return;
+    }
+  }
 }
 
 std::string what_they_do(StoreClient& store, const std::vector<int>& ranks, Duration patience) {

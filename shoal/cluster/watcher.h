@@ -64,15 +64,19 @@ constexpr Duration silence_of(Duration deadline) {
 // The time without progress after which a thread is stuck.
 constexpr Duration patience_of(Duration deadline) { return deadline * 9 / 10; }
 
-class Watcher {
+// The checks of a watcher, which take the time as an argument.
+class HeartbeatMonitor {
  public:
-  // Writes the first beat; ranks agree on a point after that before the first may be missed.
-  explicit Watcher(WatcherOptions options);
-  Watcher(const Watcher&) = delete;
-  Watcher& operator=(const Watcher&) = delete;
-  ~Watcher();
+  // Writes the first heartbeat; ranks agree on a point after that before the first may be missed.
+  HeartbeatMonitor(WatcherOptions options, Clock::time_point now);
 
   void tell_step(int64_t steps_done) { steps_done_ = steps_done; }
+  // Returns when check() has work at the latest.
+  [[nodiscard]] Clock::time_point next_check(Clock::time_point now) const;
+  // Checks this rank's threads; writes a heartbeat and, on rank 0, checks those of the other ranks when
+  // they are due. Throws PeerLost when a rank is lost, and Error with ExitCode::kStuck when this rank
+  // is stuck.
+  void check(Clock::time_point now);
 
  private:
   struct SeenRank {
@@ -85,24 +89,41 @@ class Watcher {
     Clock::time_point since;
   };
 
-  void run();
   [[nodiscard]] std::string doing() const;
   void beat();
-  // On rank 0: who has fallen silent?
-  void look_at_others();
-  // Whether the thread that takes steps is where it was, and how long.
-  void look_at_self();
+  void check_peers(Clock::time_point now);
+  void check_self(Clock::time_point now);
   void report_stuck(const std::vector<ActivityBoard::Line>& lines, Duration stuck);
-  void forget_times();
+  void forget_times(Clock::time_point now);
 
   const WatcherOptions options_;
   const Duration silence_;
-  const Duration period_;  // of beats
+  const Duration period_;  // of heartbeats
+  const Duration tick_;    // between checks
+  Clock::time_point checked_;
+  Clock::time_point next_beat_;
   std::atomic<int64_t> steps_done_{-1};
   uint64_t beats_ = 0;
   std::vector<SeenRank> others_;     // by rank; only on rank 0
   std::map<pid_t, SeenThread> own_;  // by thread
   bool reported_ = false;
+};
+
+class Watcher {
+ public:
+  explicit Watcher(const WatcherOptions& options);
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+  ~Watcher();
+
+  void tell_step(int64_t steps_done) { monitor_.tell_step(steps_done); }
+
+ private:
+  void run();
+
+  const int rank_;
+  const std::function<void(const Error&)> on_end_;
+  HeartbeatMonitor monitor_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ending_ = false;
