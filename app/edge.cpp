@@ -48,8 +48,7 @@ void print_usage(std::span<const Command> commands) {
 
 int report(ExitCode code, std::string_view kind, const std::string& message) {
   const std::string text = config::printable(message);  // it may quote bytes of any file
-  std::cerr << painted(kind, Colour::kRed, console_of(STDERR_FILENO)) + ": " + text + "\n"
-            << std::flush;  // at once: ranks share a terminal
+  write_error_line(painted(kind, Colour::kRed, console_of(STDERR_FILENO)) + ": " + text);
   cluster::leave_last_words(text);
   return static_cast<int>(code);
 }

@@ -13,6 +13,7 @@
 #include "shoal/cluster/restarts.h"
 #include "shoal/cluster/secret.h"
 #include "shoal/cluster/supervisor.h"
+#include "shoal/core/console.h"
 #include "shoal/core/error.h"
 #include "shoal/core/files.h"
 
@@ -119,16 +120,15 @@ int launch_over_ssh(const OverSsh& job, const Environment& environment) {
   for (;;) {
     const size_t lost = job.hosts.size() - left.hosts.size();
     const cluster::JobResult result = run_once(left, name, environment, lost, why);
-    if (!result.cause.empty()) std::cerr << "launch: " << result.cause << std::endl;
+    if (!result.cause.empty()) write_error_line("launch: " + result.cause);
     const std::vector<size_t>& gone = result.unreachable;
     if (!job.min_hosts || result.asked_to_stop || gone.empty() ||
         !cluster::may_go_better(result.exit_code, result.steps) ||
         left.hosts.size() < gone.size() + static_cast<size_t>(*job.min_hosts))
       return result.exit_code;
     why = without(left, gone) + " cannot be reached";
-    std::cerr << format("launch: {}: goes on with {} of {} hosts\n", why, left.hosts.size(),
-                        job.hosts.size())
-              << std::flush;
+    write_error_line(format("launch: {}: goes on with {} of {} hosts", why, left.hosts.size(),
+                            job.hosts.size()));
   }
 }
 

@@ -1,9 +1,9 @@
 #include "app/launch_ranks.h"
 
 #include <algorithm>
-#include <iostream>
 
 #include "shoal/cluster/launcher_signals.h"
+#include "shoal/core/console.h"
 #include "shoal/core/stop_signals.h"
 
 namespace shoal::app {
@@ -27,21 +27,21 @@ int launch_ranks(std::vector<cluster::Program> programs,
   };
   watched.replace = [&](const cluster::RankEnd& end, cluster::Program& program) {
     const std::optional<cluster::Replacement> replacement = restarts.replacement(end);
-    if (!replacement && end.was_replacement) std::cerr << "launch: " << end.cause << std::endl;
+    if (!replacement && end.was_replacement) write_error_line("launch: " + end.cause);
     if (!replacement) return replacement;
-    std::cerr << format("launch: {}; the others go on without it{}\n", end.cause,
-                        replacement->wait ? format(", and it is started again: restart {} of {}",
-                                                   restarts.count(), restart_options.most)
-                                          : std::string())
-              << std::flush;
+    write_error_line(format("launch: {}; the others go on without it{}", end.cause,
+                            replacement->wait
+                                ? format(", and it is started again: restart {} of {}",
+                                         restarts.count(), restart_options.most)
+                                : std::string()));
     tell_program(program, end.cause);
     return replacement;
   };
   for (;;) {
     const cluster::JobResult result = cluster::supervise(programs, watched);
-    if (!result.cause.empty()) std::cerr << "launch: " << result.cause << std::endl;
+    if (!result.cause.empty()) write_error_line("launch: " + result.cause);
     const cluster::Restarts::Verdict verdict = restarts.after(result);
-    if (!verdict.note.empty()) std::cerr << "launch: " << verdict.note << std::endl;
+    if (!verdict.note.empty()) write_error_line("launch: " + verdict.note);
     if (!verdict.wait) return verdict.exit_code;
     if (const auto number = cluster::stop_signal_within(*verdict.wait, options.orders))
       return exit_code_of_stop(*number);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iostream>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -62,6 +63,8 @@ std::string painted(std::string_view text, Colour colour, const Console& console
   if (!console.colour || text.empty()) return std::string(text);
   return format("\x1b[{}m{}\x1b[0m", code_of(colour), text);
 }
+
+void write_error_line(const std::string& line) { std::cerr << line + "\n" << std::flush; }
 
 std::string printable(std::string text) {
   std::replace_if(

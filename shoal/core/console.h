@@ -30,6 +30,10 @@ enum class Colour { kRed, kGreen, kYellow, kCyan, kDim };
 // Returns the text in a colour where the console has colours, else as it is.
 std::string painted(std::string_view text, Colour colour, const Console& console);
 
+// Writes `line` and a line break to standard error in one call, so that the lines of processes that
+// share it stay whole.
+void write_error_line(const std::string& line);
+
 // Returns text of others with nothing in it that a terminal would obey: what is not printable ASCII
 // becomes a question mark.
 std::string printable(std::string text);

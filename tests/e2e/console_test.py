@@ -19,6 +19,7 @@ SHOAL = str(BINARIES / "shoal")
 ENVIRONMENT = {**os.environ, "PATH": f"{BINARIES}:{os.environ['PATH']}", "TERM": "xterm", "LC_ALL": "C.UTF-8",
                "OMP_NUM_THREADS": "1"}
 ENVIRONMENT.pop("NO_COLOR", None)
+PATIENCE = 240  # seconds; only what hangs takes so long
 
 
 def run(*words, **options):
@@ -39,7 +40,7 @@ def commands():
     return complete("")
 
 
-def on_terminal(words, until, cwd=None, seconds=60):
+def on_terminal(words, until, cwd=None, seconds=PATIENCE):
     """Runs a command on a terminal of its own, until its output has the pattern; gives the output and the process."""
     child, master = pty.fork()
     if child == 0:
@@ -49,7 +50,7 @@ def on_terminal(words, until, cwd=None, seconds=60):
     return read_until(until, master, seconds), child, master
 
 
-def read_until(pattern, master, seconds=60):
+def read_until(pattern, master, seconds=PATIENCE):
     """What a terminal is sent, until that has the pattern."""
     output = b""
     deadline = time.monotonic() + seconds
@@ -129,7 +130,7 @@ complete -p shoal"""
             os.write(screen, f"fpath=({directory} $fpath); autoload -U compinit; compinit -u -D; PS1='rea''dy '\n".encode())
             read_until(rb"ready ", screen)
             os.write(screen, b"shoal gener\t")
-            self.assertRegex(read_until(rb"generate", screen, seconds=10), rb"generate")
+            self.assertRegex(read_until(rb"generate", screen), rb"generate")
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             os.close(screen)
@@ -140,6 +141,16 @@ complete -p shoal"""
         os.close(master)
         os.waitpid(child, 0)
         self.assertIn(b"\x1b[31merror\x1b[0m: shoal has no command", output)
+
+    def test_lines_of_launch_are_written_whole(self):
+        reader, writer = os.pipe2(os.O_DIRECT)  # each write is a packet, and a read returns one
+        subprocess.run([SHOAL, "launch", "--ranks", "2", "--max-restarts", "1", "--", "/bin/sh", "-c", "exit 75"], stderr=writer, env=ENVIRONMENT)
+        os.close(writer)
+        packets = list(iter(lambda: os.read(reader, 65536).decode(), ""))
+        os.close(reader)
+        self.assertIn("launch: restart 1 of 1\n", packets)
+        for packet in packets:
+            self.assertRegex(packet, r"^launch: .*\n$")
 
 
 @unittest.skipUnless((BINARIES / "shoal-engine").exists(), "this build has no engine")
