@@ -7,8 +7,6 @@
 namespace softcuda {
 namespace {
 
-Communicator* communicator_of(ncclComm_t handle) { return reinterpret_cast<Communicator*>(handle); }
-
 struct Buffers {
   const void* from;
   void* to;

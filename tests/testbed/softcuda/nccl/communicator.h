@@ -76,4 +76,8 @@ class Communicator {
   std::vector<double> factors_;  // by mutex_
 };
 
+inline Communicator* communicator_of(ncclComm_t handle) {
+  return reinterpret_cast<Communicator*>(handle);
+}
+
 }  // namespace softcuda

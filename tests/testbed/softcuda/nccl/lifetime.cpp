@@ -17,8 +17,6 @@
 namespace softcuda {
 namespace {
 
-Communicator* communicator_of(ncclComm_t handle) { return reinterpret_cast<Communicator*>(handle); }
-
 std::string text_of(const ncclUniqueId& id) {
   return {id.internal, strnlen(id.internal, sizeof id.internal)};
 }

@@ -119,7 +119,7 @@ Shape positions(size_t i, size_t narrow) {
 }
 
 // A product of the factors at `first`, of the type at `type`, or of the first factor's when there is none.
-Shape product(size_t first, size_t type) {
+Shape product_shape(size_t first, size_t type) {
   return [=](const Stack& arguments) -> Stack {
     const at::Tensor a = tensor(arguments[first]), b = tensor(arguments[first + 1]);
     std::vector<int64_t> sizes = a.sizes().vec();
@@ -129,15 +129,15 @@ Shape product(size_t first, size_t type) {
   };
 }
 
-const std::map<std::string, Shape>& table() {
+const std::map<std::string, Shape>& shapes_by_name() {
   static const auto& shapes = *new std::map<std::string, Shape>{
       {"aten::_fused_rms_norm_backward", masked_like({1, 4})},
-      {"aten::_scaled_mm", product(0, 6)},
-      {"aten::addmm.dtype", product(1, 3)},
-      {"aten::baddbmm.dtype", product(1, 3)},
+      {"aten::_scaled_mm", product_shape(0, 6)},
+      {"aten::addmm.dtype", product_shape(1, 3)},
+      {"aten::baddbmm.dtype", product_shape(1, 3)},
       {"aten::binary_cross_entropy", loss(3)},
       {"aten::binary_cross_entropy_backward", like(1)},
-      {"aten::bmm.dtype", product(0, 2)},
+      {"aten::bmm.dtype", product_shape(0, 2)},
       {"aten::bucketize.Tensor", positions(0, 2)},
       {"aten::dot", scalar},
       {"aten::embedding_dense_backward", embedding_backward},
@@ -152,7 +152,7 @@ const std::map<std::string, Shape>& table() {
        [](const Stack& a) -> Stack { return {at::empty_like(tensor(a[0]), at::kBool)}; }},
       {"aten::max", scalar},
       {"aten::min", scalar},
-      {"aten::mm.dtype", product(0, 2)},
+      {"aten::mm.dtype", product_shape(0, 2)},
       {"aten::mse_loss_backward", like(1)},
       {"aten::multinomial", multinomial},
       {"aten::native_dropout", dropout},
@@ -176,8 +176,8 @@ const std::map<std::string, Shape>& table() {
 }  // namespace
 
 std::optional<Stack> shapes_by_hand(const std::string& operator_name, const Stack& arguments) {
-  const auto found = table().find(operator_name);
-  if (found == table().end()) return std::nullopt;
+  const auto found = shapes_by_name().find(operator_name);
+  if (found == shapes_by_name().end()) return std::nullopt;
   return found->second(arguments);
 }
 

@@ -12,12 +12,12 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "gpu.h"
 #include "softcuda.h"
 
 namespace {
 
 using torch::Tensor;
-const torch::Device kGpu("cuda:0");
 
 void forgotten_event() {
   setenv("SOFTCUDA_RACES", "abort", 1);

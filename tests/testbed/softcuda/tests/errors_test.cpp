@@ -8,11 +8,10 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "gpu.h"
 #include "softcuda.h"
 
 namespace {
-
-const torch::Device kGpu("cuda:0");
 
 // Ends the process with 0 when `condition` holds, so that EXPECT_EXIT can ask for both the code and the report.
 [[noreturn]] void end(bool condition) { std::_Exit(condition ? 0 : 1); }

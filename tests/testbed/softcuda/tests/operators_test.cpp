@@ -5,10 +5,11 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "gpu.h"
+
 namespace {
 
 using torch::Tensor;
-const torch::Device kGpu("cuda:0");
 
 void expect_same(const Tensor& cuda, const Tensor& cpu, const std::string& what) {
   ASSERT_TRUE(cuda.is_cuda()) << what;

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "gpu.h"
 #include "softcuda.h"
 
 namespace {
@@ -18,7 +19,6 @@ namespace {
 using c10::cuda::CUDAStream;
 using c10::cuda::CUDAStreamGuard;
 using torch::Tensor;
-const torch::Device kGpu("cuda:0");
 
 // The races that `act` makes, between two waits for the device.
 unsigned long races(const std::function<void()>& act) {
