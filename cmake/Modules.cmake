@@ -1,7 +1,7 @@
 # Files of a target that are compiled as one with SHOAL_UNITY. So no two files of a module may use one name for two
 # things; what they share has a header.
 function(shoal_unity target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${SHOAL_UNITY} UNITY_BUILD_BATCH_SIZE 10)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${SHOAL_UNITY} UNITY_BUILD_BATCH_SIZE 20)
 endfunction()
 
 # Keeps the names of shoal's own functions in an executable, and of no library that is linked into it: a report of a stuck

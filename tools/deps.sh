@@ -2,6 +2,7 @@
 # Brings a Debian 12 host from nothing to buildable, and other hosts without root.
 #
 #   tools/deps.sh [SET...]                     lean, engine, check, cuda (see tools/deps.lock); default: lean engine
+#   tools/deps.sh --debs|--wheels [SET...]     only the Debian packages, or only the wheels
 #   tools/deps.sh --no-root PREFIX [SET...]    lean, engine, cuda; builds libraries from source into PREFIX instead
 #
 # Debian packages are installed system-wide (needs root or sudo, only when one is missing). Wheels are
@@ -21,6 +22,16 @@ entries() {  # KIND SET -> the remaining columns of each matching line
   awk -v kind="$1" -v set="$2" '$1 == kind && $2 == set { $1 = $2 = ""; print }' "$lock"
 }
 
+retry() {  # COMMAND...: up to three times; mirrors and indices fail now and then
+  local attempt
+  for attempt in 1 2; do
+    "$@" && return
+    say "failed, and is tried again: $*"
+    sleep $((attempt * 10))
+  done
+  "$@"
+}
+
 install_debs() {
   local missing=() package
   for package in $(for set in "$@"; do entries deb "$set"; done); do
@@ -31,44 +42,47 @@ install_debs() {
   local root=()
   [ "$(id -u)" = 0 ] || root=(sudo)
   export DEBIAN_FRONTEND=noninteractive
-  "${root[@]}" apt-get update -qq
-  "${root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+  local apt=("${root[@]}" apt-get -qq -o Acquire::Retries=5)
+  retry "${apt[@]}" update
+  retry "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null
 }
 
-install_wheel() {  # NAME VERSION SHA256
-  local name=$1 version=$2 sha256=$3
-  local stamp=$stamps/$name-$version
-  [ -e "$stamp" ] && return
-  say "fetching $name $version"
-  local download
+# Unpacks the wheels of a set that are missing. One call of pip downloads all of them, because each start of pip takes two seconds.
+install_set() {  # SET
+  local name version sha256 download wheel missing=()
   download=$(mktemp -d .deps/download.XXXXXX)
-  printf '%s==%s --hash=sha256:%s\n' "$name" "$version" "$sha256" >"$download/requirement.txt"
-  # The wheel is only a container of headers and libraries, so the Python version of this host does not matter.
-  python3 -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: \
-    --implementation cp --python-version 3.11 --abi cp311 --abi abi3 --abi none \
-    --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux_2_25_x86_64 \
-    --platform manylinux_2_18_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \
-    --platform manylinux2010_x86_64 --platform any \
-    -d "$download" -r "$download/requirement.txt"
-  if command -v unzip >/dev/null; then
-    unzip -q -o "$download"/*.whl -d "$site"
-  else
-    python3 -m zipfile -e "$download"/*.whl "$site"
+  while read -r name version sha256; do
+    if [ -z "$name" ] || [ -e "$stamps/$name-$version" ]; then continue; fi
+    missing+=("$name-$version")
+    printf '%s==%s --hash=sha256:%s\n' "$name" "$version" "$sha256" >>"$download/requirements.txt"
+  done < <(entries wheel "$1")
+  if [ ${#missing[@]} -gt 0 ]; then
+    say "fetching ${missing[*]}"
+    # A wheel is only a container of headers and libraries, so the Python version of this host does not matter.
+    retry python3 -m pip download --retries 5 --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: \
+      --implementation cp --python-version 3.11 --abi cp311 --abi abi3 --abi none \
+      --platform manylinux_2_28_x86_64 --platform manylinux_2_27_x86_64 --platform manylinux_2_25_x86_64 \
+      --platform manylinux_2_18_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64 \
+      --platform manylinux2010_x86_64 --platform any \
+      -d "$download" -r "$download/requirements.txt"
+    for wheel in "$download"/*.whl; do
+      if command -v unzip >/dev/null; then
+        unzip -q -o "$wheel" -d "$site"
+      else
+        python3 -m zipfile -e "$wheel" "$site"
+      fi
+      rm "$wheel"
+    done
+    (cd "$stamps" && touch "${missing[@]}")
   fi
   rm -rf "$download"
-  touch "$stamp"
 }
 
-install_wheels() {
-  local line
+install_wheels() {  # SET...
+  local set
   mkdir -p .deps "$site" "$stamps"
   rm -rf .deps/download.*  # left behind by an interrupted run
-  for set in "$@"; do
-    while read -r line; do
-      # shellcheck disable=SC2086  # the line is three columns
-      [ -n "$line" ] && install_wheel $line
-    done < <(entries wheel "$set")
-  done
+  for set in "$@"; do install_set "$set"; done
 }
 
 check_host() {  # what --no-root cannot bring along
@@ -124,6 +138,8 @@ if [ "${1:-}" = --no-root ]; then
   [ -n "$prefix" ] || { say "usage: tools/deps.sh --no-root PREFIX [SET...]"; exit 2; }
   shift 2
 fi
+only=
+case ${1:-} in --debs | --wheels) only=$1; shift ;; esac
 sets=("$@")
 [ ${#sets[@]} -gt 0 ] || sets=(lean engine)
 for set in "${sets[@]}"; do
@@ -132,7 +148,7 @@ done
 if [ -n "$prefix" ]; then
   without_root "${sets[@]}"
 else
-  install_debs "${sets[@]}"
-  install_wheels "${sets[@]}"
+  [ "$only" = --wheels ] || install_debs "${sets[@]}"
+  [ "$only" = --debs ] || install_wheels "${sets[@]}"
   say "ready: ${sets[*]}"
 fi

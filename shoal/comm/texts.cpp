@@ -12,7 +12,7 @@ constexpr int64_t kWord = 8;
 int64_t words_of(int64_t bytes) { return (bytes + kWord - 1) / kWord; }
 
 // A text in a buffer of words, where each begins at one.
-std::string text_in(const at::Tensor& words, int64_t first, int64_t bytes) {
+std::string text_at(const at::Tensor& words, int64_t first, int64_t bytes) {
   return {reinterpret_cast<const char*>(words.const_data_ptr<int64_t>() + first),
           static_cast<size_t>(bytes)};
 }
@@ -37,7 +37,7 @@ std::vector<std::string> all_texts(World& world, const std::string& mine, std::s
   if (firsts.back() > 0) world.control().all_reduce(words, Reduce::kSum, what);
   std::vector<std::string> texts;
   for (int rank = 0; rank < world.size(); ++rank)
-    texts.push_back(text_in(words, firsts[static_cast<size_t>(rank)], length[rank]));
+    texts.push_back(text_at(words, firsts[static_cast<size_t>(rank)], length[rank]));
   return texts;
 }
 
@@ -49,7 +49,7 @@ std::string text_of_first(World& world, const std::string& mine, std::string_vie
   const at::Tensor words = at::zeros({words_of(bytes)}, at::kLong);
   if (world.rank() == 0) std::memcpy(words.data_ptr(), mine.data(), mine.size());
   world.control().broadcast(words, 0, what);
-  return text_in(words, 0, bytes);
+  return text_at(words, 0, bytes);
 }
 
 }  // namespace shoal::comm

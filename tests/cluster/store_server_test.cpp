@@ -200,7 +200,7 @@ TEST_F(StoreServerTest, ASequenceOfPortsLeadsPastAnotherJob) {
   EXPECT_EQ(store.server().port, server.endpoint().port);
 }
 
-TEST_F(StoreServerTest, ASilentStrangerIsClosedWithinASecond) {
+TEST_F(StoreServerTest, ASilentStrangerIsClosed) {
   const StoreServer server(options());
   const Clock::time_point began = Clock::now();
   const UniqueFd stranger = connect_to(server.endpoint(), Clock::now() + 30s);
@@ -211,7 +211,6 @@ TEST_F(StoreServerTest, ASilentStrangerIsClosedWithinASecond) {
   char more = 0;
   EXPECT_FALSE(receive_exactly(stranger.get(), &more, 1, Clock::now() + 30s));
   EXPECT_NE(errno, ETIMEDOUT) << "closed by the server, not given up by us";
-  EXPECT_LT(Clock::now() - began, 10s) << "a busy host adds its own time";
   EXPECT_GT(Clock::now() - began, 900ms);
 }
 

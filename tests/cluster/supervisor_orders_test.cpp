@@ -69,20 +69,17 @@ TEST(Supervisor, TakesOrdersFromALauncherElsewhere) {
 TEST(Supervisor, EndsWhenTheLauncherElsewhereIsGone) {
   const Orders orders;
   ::close(orders.ends[1]);
-  const Clock::time_point began = Clock::now();
-  const JobResult result =
-      supervise({shell(kDeaf), shell("sleep 60")}, {.grace = 300ms, .orders = orders.ends[0]});
+  const JobResult result = supervise({shell(kDeaf), shell("exec sleep 100000")},
+                                     {.grace = 300ms, .orders = orders.ends[0]});
   EXPECT_TRUE(result.asked_to_stop);
-  EXPECT_LT(Clock::now() - began, 30s);
 }
 
 TEST(Supervisor, KillsItsRanksWhenItIsToldTo) {
   const Orders orders;
   const char kill = SIGKILL;
   EXPECT_EQ(::write(orders.ends[1], &kill, 1), 1);
-  const Clock::time_point began = Clock::now();
-  EXPECT_EQ(supervise({shell(kDeaf)}, {.orders = orders.ends[0]}).exit_code, 128 + SIGKILL);
-  EXPECT_LT(Clock::now() - began, 30s);
+  EXPECT_EQ(supervise({shell(kDeaf)}, {.grace = 24h, .orders = orders.ends[0]}).exit_code,
+            128 + SIGKILL);
   ::close(orders.ends[1]);
 }
 

@@ -41,14 +41,12 @@ TEST(Supervisor, AllRanksDone) {
 }
 
 TEST(Supervisor, NamesTheFirstCauseAndStopsTheOthers) {
-  const Clock::time_point began = Clock::now();
   const JobResult result =
-      supervise({shell("sleep 60"), shell("sleep 0.1; exit 3"), shell("sleep 60")}, {});
+      supervise({shell("exec sleep 100000"), shell("exit 3"), shell("exec sleep 100000")}, {});
   EXPECT_EQ(result.exit_code, 3);
   EXPECT_THAT(result.cause,
               AllOf(HasSubstr("rank 1 (pid "), HasSubstr("ended with exit code 3 after "),
                     HasSubstr("stopped the 2 still running")));
-  EXPECT_LT(Clock::now() - began, 30s);
 }
 
 // A control group of this kernel with little memory; nothing where this process may not make one.
@@ -56,7 +54,8 @@ class SmallMemory {
  public:
   SmallMemory() {
     const bool old = std::filesystem::exists("/sys/fs/cgroup/memory");
-    path_ = old ? "/sys/fs/cgroup/memory/shoal-test" : "/sys/fs/cgroup/shoal-test";
+    path_ = std::filesystem::path(old ? "/sys/fs/cgroup/memory" : "/sys/fs/cgroup") /
+            format("shoal-test-{}", ::getpid());
     std::error_code ignored;
     std::filesystem::create_directory(path_, ignored);
     std::ofstream limit(path_ / (old ? "memory.limit_in_bytes" : "memory.max"));
@@ -107,19 +106,14 @@ TEST(Supervisor, AVictimIsNotTheCause) {
 }
 
 TEST(Supervisor, KillsWhatDoesNotStop) {
-  const Clock::time_point began = Clock::now();
-  const JobResult result = supervise(
-      {shell("exit 9"), shell("trap '' TERM; while :; do sleep 1; done")}, {.grace = 200ms});
+  const JobResult result = supervise({shell("exit 9"), shell(kDeaf)}, {.grace = 200ms});
   EXPECT_EQ(result.exit_code, 9);
-  EXPECT_LT(Clock::now() - began, 30s);
 }
 
 TEST(Supervisor, AFailureNeedsLessGraceThanAnEnd) {
-  const Clock::time_point began = Clock::now();
-  EXPECT_EQ(supervise({shell("exit 9"), shell(kDeaf)}, {.grace = 60s, .grace_after_failure = 200ms})
+  EXPECT_EQ(supervise({shell("exit 9"), shell(kDeaf)}, {.grace = 24h, .grace_after_failure = 200ms})
                 .exit_code,
             9);
-  EXPECT_LT(Clock::now() - began, 30s);
 }
 
 TEST(Supervisor, BindsToCpus) {
@@ -167,14 +161,12 @@ TEST(Supervisor, LeavesBehindWhatTheKernelDoesNotLetGo) {
     if (::ptrace(PTRACE_SEIZE, held, 0, PTRACE_O_TRACEEXIT) == 0) ::creat(traced.c_str(), 0600);
     ::pause();
   });
-  const Clock::time_point began = Clock::now();
   const JobResult result = supervise(
       {shell("while [ ! -e " + traced + " ]; do sleep 0.02; done; exit 9"),
        shell(format("trap '' TERM; echo $$ >{0}.new; mv {0}.new {0}; while :; do sleep 0.05; done",
                     ready))},
       {.grace = 100ms, .time_to_obey = 300ms});
   EXPECT_EQ(result.exit_code, 9);
-  EXPECT_LT(seconds_since(began), 30);
   attaches.join();
   EXPECT_TRUE(process_stat(std::to_string(held))) << "it was not held, so this shows nothing";
   ::kill(tracer, SIGKILL);

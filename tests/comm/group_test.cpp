@@ -20,6 +20,7 @@
 #include "shoal/comm/world.h"
 #include "shoal/core/error.h"
 
+#include "tests/comm/everyone.h"
 #include "tests/support/error_text.h"
 #include "tests/support/run_ranks.h"
 
@@ -33,12 +34,6 @@ using ::testing::HasSubstr;
 using tests::error_text;
 using tests::run_ranks;
 
-std::vector<int> everyone(const World& world) {
-  std::vector<int> ranks(static_cast<size_t>(world.size()));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
-
 std::unique_ptr<World> join_gloo(const cluster::Membership& me,
                                  const cluster::Environment& environment,
                                  Duration deadline = 30s) {
@@ -46,7 +41,7 @@ std::unique_ptr<World> join_gloo(const cluster::Membership& me,
                      {.backend = Backend::kGloo, .deadline = deadline, .rendezvous = 30s});
 }
 
-class Rules : public ::testing::Test {
+class CallRules : public ::testing::Test {
  protected:
   std::unique_ptr<World> world_ =
       World::join(cluster::Membership{}, cluster::Environment(), {.backend = Backend::kLocal});
@@ -98,7 +93,7 @@ TEST(Listening, TellsWhenCallsEnded) {
   });
 }
 
-TEST_F(Rules, AreNamedWhenBroken) {
+TEST_F(CallRules, AreNamedWhenBroken) {
   const auto broken = [](auto call) { return error_text<BugError>([&] { call().wait(); }); };
   EXPECT_THAT(broken([&] {
                 return group_.all_reduce(at::ones({4, 4}).t().slice(0, 0, 3), Reduce::kSum, "x");
@@ -133,7 +128,7 @@ TEST_F(Rules, AreNamedWhenBroken) {
   EXPECT_THROW((void)world_->group("others", {1}), BugError);
 }
 
-TEST_F(Rules, AGroupOfOneCompletesAtOnce) {
+TEST_F(CallRules, AGroupOfOneCompletesAtOnce) {
   Pending pending = group_.all_reduce(at::ones({2}), Reduce::kSum, "alone");
   EXPECT_TRUE(pending.done());
   pending.wait();
@@ -223,7 +218,9 @@ void without_rank_1(
       return;
     }
     Pending pending = group.all_reduce(at::ones({5}), Reduce::kSum, "gradients of block 7");
-    std::this_thread::sleep_for(deadline / 8);  // computes while it communicates
+    // However late one of them is, both have arrived when the deadline of the other ends.
+    store.set(format("called/{}", me.rank), "yes");
+    (void)store.get(format("called/{}", 2 - me.rank), 60s);
     expect(group, error_text<PeerLost>([&] { pending.wait(); }));
     tell_rank_1(store, me.rank);
   });
@@ -275,13 +272,10 @@ TEST(Deadline, OnceACallHasFailedNothingElseIsWaitedFor) {
     std::vector<Pending> calls;
     for (Group& group : groups)
       calls.push_back(group.all_reduce(at::ones({5}), Reduce::kSum, "gradients"));
-    const auto began = Clock::now();
     EXPECT_THAT(error_text<PeerLost>([&] { calls[0].wait(); }), HasSubstr("rank 1 did not arrive"));
-    const double first = seconds_since(began);
     for (const size_t i : {1, 2})
       EXPECT_THAT(error_text<PeerLost>([&] { calls[i].wait(); }),
                   HasSubstr("is not waited for: another call has failed"));
-    EXPECT_LT(seconds_since(began) - first, 1) << "half of the deadline";
     tell_rank_1(store, me.rank);
   });
 }
@@ -341,10 +335,9 @@ TEST(Fault, ACallThatCannotStartIsNoPeersFault) {
 }
 
 TEST(Fault, TheReasonToEndIsSaidAtOnceWhateverIsInFlight) {
-  const Clock::time_point began = Clock::now();
   run_ranks(2,
             [](const cluster::Membership& me, const cluster::Environment& environment) {
-              const auto world = join_gloo(me, environment);
+              const auto world = join_gloo(me, environment, /*deadline=*/24h);
               Group group = world->group("all", everyone(*world));
               at::Tensor x = at::ones({9});
               if (me.rank == 0) {
@@ -357,7 +350,6 @@ TEST(Fault, TheReasonToEndIsSaidAtOnceWhateverIsInFlight) {
               throw DataError("shard 3 is damaged");
             },
             {.expected_exit_code = 3, .expected_cause = "shard 3 is damaged"});
-  EXPECT_LT(Clock::now() - began, 25s) << "destructors waited for the peer";
 }
 
 // Counts what passes through torch's CPU allocator, where Gloo's own copies come from.

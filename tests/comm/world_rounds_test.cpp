@@ -28,7 +28,7 @@ using ::testing::HasSubstr;
 using tests::error_text;
 using tests::run_ranks;
 
-constexpr Duration kDeadline = 60s;
+constexpr Duration kDeadline = 24h;  // a test that waits for it is stopped by ctest
 
 std::unique_ptr<World> join(const cluster::Membership& me,
                             const cluster::Environment& environment,
@@ -54,19 +54,16 @@ TEST(BreakingOff, EndsAMessageThatIsHalfSent) {
     Pending transfer =
         me.rank == 0 ? group->send(large, 1, 0, "more than fits") : group->recv(large, 0, 0, "it");
     if (me.rank == 1) ::raise(SIGSTOP);
-    Clock::time_point broken = Clock::now();
     // It must be stopped before it is told to go on.
     const auto peer = static_cast<pid_t>(pids[1].item<int64_t>());
     while (me.rank == 0 && process_stat(std::to_string(peer)).value().state != 'T')
       std::this_thread::sleep_for(1ms);
     std::thread breaks([&] {
       std::this_thread::sleep_for(500ms);  // the socket fills, and nobody says so
-      broken = Clock::now();
       world->break_off();
     });
     EXPECT_THAT(error_text<PeerLost>([&] { transfer.wait(); }), HasSubstr("a peer is gone"));
     breaks.join();
-    EXPECT_LT(Clock::now() - broken, kDeadline / 2) << "and not when the deadline has passed";
     if (me.rank == 0) ::kill(peer, SIGCONT);
   });
 }
@@ -108,7 +105,6 @@ TEST(NextRound, AGiverThatIsLostInTheMiddleEndsTheTransfer) {
     ActivityBoard board;
     const auto world = join(me, environment, &board);
     const at::Tensor state = at::zeros({16 << 20});
-    const Clock::time_point began = Clock::now();
     EXPECT_THROW((void)world->next_round(
                      me.rank == 0 ? 41 : 42,
                      [](const cluster::Round& /*over*/, const cluster::RoundEnd& /*end*/) {
@@ -122,7 +118,6 @@ TEST(NextRound, AGiverThatIsLostInTheMiddleEndsTheTransfer) {
                        std::_Exit(0);
                      }),
                  PeerLost);
-    EXPECT_LT(Clock::now() - began, kDeadline / 2) << "and not when the deadline has passed";
   });
 }
 

@@ -55,6 +55,15 @@ PYTHON
   cp right.yaml "lab$1/answers.yaml"
 }
 
+# What commands print is what labs ask for.
+value_of() {  # PATH OF KEYS, as in memory.weights_bytes; from the JSON in out
+  /usr/bin/python3 -c 'import json, sys
+value = json.load(open("out"))
+for key in sys.argv[1].split("/"): value = value[key]
+print(value)' "$1"
+}
+
+lab_1() {
 run_commands 1
 expect_right 1 <<'YAML'
 all_gather: [1, 10, 7, 100]
@@ -118,7 +127,9 @@ expect_exit 2 "$shoal" course start
 expect_exit 2 "$shoal" course solve 1
 expect_exit 2 "$shoal" course start 1 shakespeare.txt
 expect_text err 'cannot make the directory shakespeare.txt'
+}
 
+lab_2() {
 run_commands 2
 expect_right 2 <<'YAML'
 rows: [1, 2, 2]
@@ -139,14 +150,9 @@ expect_text out 'both runs had the same layout'
 printf 'step,loss\n1,abc\n' >lab2/runs/three/metrics.csv
 expect_exit 1 "$shoal" course check 2
 expect_text out 'lab2/runs/three/metrics.csv is not what a run wrote'
-
-# What commands print is what labs ask for.
-value_of() {  # PATH OF KEYS, as in memory.weights_bytes; from the JSON in out
-  /usr/bin/python3 -c 'import json, sys
-value = json.load(open("out"))
-for key in sys.argv[1].split("/"): value = value[key]
-print(value)' "$1"
 }
+
+lab_3() {
 state_of() {  # SHARDING
   expect_exit 0 "$shoal" plan lab3/gpt7b.yaml --ranks 64 --set parallel.sharding="$1" --json
   /usr/bin/python3 -c 'import json
@@ -168,7 +174,9 @@ largest: activations
 YAML
 expect_exit 0 "$shoal" plan counts lab3/small.yaml --json
 [ "$(value_of parameters)" = 108608 ] || fail 'small.yaml has another number of parameters'
+}
 
+lab_4() {
 run_commands 4
 expect_right 4 <<'YAML'
 gpipe_4_8: 27.3
@@ -181,7 +189,9 @@ interleaved_4_8: 15.8
 transfer_1f1b: 41
 transfer_gpipe: 36
 YAML
+}
 
+lab_5() {
 run_commands 5
 expect_right 5 <<'YAML'
 hidden_0: [[1, 1], [3, 0]]
@@ -194,7 +204,9 @@ wrong_split: [[1, 2, 2, 6], [3, 0, 7, 0]]
 uneven: [2, 3, 2, 3]
 calls_of_block: 4
 YAML
+}
 
+lab_6() {
 run_commands 6
 expect_exit 3 "$shoal" schedule lab6/schedule_a.txt
 expect_text err 'rank 2   never runs B3'
@@ -229,7 +241,9 @@ sed -e 's/tp: 3/tp: 2/' -e 's/1f1b/interleaved/' -e 's/hybrid_shard/full_shard/'
 expect_right 6 <<<"$answers_6"
 expect_exit 0 "$shoal" plan check lab6/fixed.yaml --ranks 4
 expect_exit 0 "$shoal" verify lab6/fixed.yaml --steps 2
+}
 
+lab_7() {
 run_commands 7
 expect_exit 2 "$shoal" plan search lab7/llama7b.yaml --cluster lab7/h100.yaml --gpus 1
 expect_exit 0 "$shoal" plan search lab7/llama7b.yaml --cluster lab7/h100.yaml --gpus 2
@@ -258,7 +272,9 @@ days: $days
 cost: $(/usr/bin/python3 -c "print($cost / 1000)")
 devices_10_days: $devices
 YAML
+}
 
+lab_8() {
 # The check of the last lab looks at what happened.
 printf 'sigterm: saved\n' >lab8/answers.yaml
 run_commands 8
@@ -314,3 +330,11 @@ expect_text out '^  not yet  continued '
 for events in lab8/runs/killed/events.*; do head -c 100 /dev/urandom >"$events"; done
 expect_exit 1 "$shoal" course check 8
 expect_text out '^  not yet  killed '
+}
+
+# Its labs, of a shard that tests/CMakeLists.txt asks for, or all.
+for lab in 1 2 3 4 5 6 7 8; do
+  [ $(((lab - 1) % ${GTEST_TOTAL_SHARDS:-1})) = "${GTEST_SHARD_INDEX:-0}" ] || continue
+  echo "lab $lab"
+  "lab_$lab"
+done

@@ -33,14 +33,15 @@ expect_exit 2 "$shoal" launch --ranks 2 -- doctor --set comm.interface=ib7
 expect_text "$scratch/err" "comm.interface is 'ib7'"
 
 # torchrun-style variables, set by hand.
+port=$((20000 + $$ % 10000))  # of this process, below those that the kernel gives away
 for rank in 1 0; do
-  env RANK=$rank WORLD_SIZE=2 LOCAL_RANK=$rank LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29555 HOME="$scratch" \
+  env RANK=$rank WORLD_SIZE=2 LOCAL_RANK=$rank LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port HOME="$scratch" \
     "$shoal" doctor >"$scratch/torchrun.$rank" 2>&1 &
 done
 wait
 expect_proof "$scratch/torchrun.0" 2
 expect_text "$scratch/torchrun.0" '^  launcher +torchrun'
-expect_text "$scratch/torchrun.0" '^  store +127\.0\.0\.1:29555'
+expect_text "$scratch/torchrun.0" "^  store +127\.0\.0\.1:$port"
 
 if grep -Eq '^  mpi +yes' "$scratch/torchrun.0"; then
   mpi=(mpirun --allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 -n 3)

@@ -17,7 +17,7 @@ import unittest
 
 from safetensors_file import bytes_of, change_number
 from small_runs import SmallRuns
-from training_runs import documents, end_of, equal_checkpoints, ranks_of, shoal
+from training_runs import documents, end_of, equal_checkpoints, load_tests, ranks_of, shoal  # noqa: F401
 
 
 def flip_in_memory(pid, before):

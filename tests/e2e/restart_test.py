@@ -11,10 +11,9 @@ import random
 import signal
 import sys
 import tempfile
-import time
 
 from faulty_runs import Faults, Said, restarts_of, summary
-from training_runs import ENDLESS, PATIENCE, SAVES_EVERY_STEP, REQUEUE, Run, goes_until, is_alike, kill, ranks_of, shoal, stop
+from training_runs import ENDLESS, PATIENCE, SAVES_EVERY_STEP, REQUEUE, SEED, Run, goes_until, is_alike, kill, ranks_of, shoal, stop
 
 SOURCE = pathlib.Path(os.environ["SHOAL_SOURCE_DIR"]).resolve()
 LAYOUTS = [
@@ -51,7 +50,7 @@ def main():
     parser.add_argument("--faults", type=int, default=50, help="in all")
     parser.add_argument("--kind", choices=["kill", "stop"], help="of all faults; without it every third one stops a rank, the others kill one")
     parser.add_argument("--deadline", type=int, default=20, help="seconds, of calls: 2 on a host that does nothing else")
-    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--seed", type=int, default=SEED)
     options = parser.parse_args()
     print(f"seed {options.seed}")
     faults = Faults(random.Random(options.seed))

@@ -18,7 +18,7 @@ import tempfile
 import time
 
 from faulty_runs import Faults, Said, restarts_of, summary
-from training_runs import Run, equal_checkpoints, kill, shoal
+from training_runs import SEED, Run, equal_checkpoints, kill, shoal
 
 SOURCE = pathlib.Path(os.environ["SHOAL_SOURCE_DIR"]).resolve()
 RANKS = 4
@@ -44,7 +44,7 @@ def main():
     parser.add_argument("--steps", type=int, default=13600, help="of both runs; the default is an hour of faults on a core of 2.5 GHz")
     parser.add_argument("--every", type=float, default=20, help="seconds between two faults, on average")
     parser.add_argument("--cores", type=lambda text: text.split(","), default=["0", "1"], help="of the undisturbed run and of the disturbed one")
-    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--seed", type=int, default=SEED)
     options = parser.parse_args()
     chance = random.Random(options.seed)
     print(f"seed {options.seed}", flush=True)

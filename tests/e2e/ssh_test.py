@@ -18,7 +18,7 @@ import tempfile
 import time
 
 from faulty_runs import restarts_of
-from training_runs import ENDLESS, PATIENCE, SAVES_EVERY_STEP, SHOAL, REQUEUE, Run, end_of, goes_until, is_alike, kill, shoal
+from training_runs import ENDLESS, PATIENCE, SAVES_EVERY_STEP, SHOAL, REQUEUE, SEED, Run, end_of, goes_until, is_alike, kill, shoal
 
 SOURCE = pathlib.Path(os.environ["SHOAL_SOURCE_DIR"]).resolve()
 HOSTS = str(SOURCE / "tests/testbed/hosts")
@@ -229,7 +229,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--faults", type=int, default=2)
     parser.add_argument("--long", action="store_true", help="with the usual times: two minutes more")
-    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--seed", type=int, default=SEED)
     options = parser.parse_args()
     if os.getuid() != 0:
         skip("network namespaces need root")

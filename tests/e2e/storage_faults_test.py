@@ -11,7 +11,7 @@ import unittest
 
 from faulty_runs import Said
 from small_runs import SmallRuns, environment_of_rank, free_port
-from training_runs import ENDLESS, PATIENCE, REQUEUE, end_of, equal_checkpoints, goes_until, is_alike, kill, ranks_of, stop
+from training_runs import ENDLESS, PATIENCE, REQUEUE, end_of, equal_checkpoints, goes_until, is_alike, kill, load_tests, ranks_of, stop  # noqa: F401
 
 
 class Files(SmallRuns):

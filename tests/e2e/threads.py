@@ -11,6 +11,7 @@ _libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c
 _libc.ptrace.restype = ctypes.c_long
 _ATTACH, _DETACH, _PEEKUSER, _POKETEXT, _PEEKTEXT = 16, 17, 3, 4, 1
 _RIP = 16 * 8  # its place among the registers of x86-64
+_chance = random.Random(os.environ.get("SHOAL_SEED", "1"))
 _LOOP = 0xFEEB  # jmp to itself
 
 
@@ -87,4 +88,4 @@ def hang(pid, patience):
             if _library_at(pid, traced.place()).startswith("libtorch_cpu"):
                 return traced.loops_at(traced.place())
         assert time.monotonic() < until, "the process never computes"
-        time.sleep(random.random() * 0.003)  # another place in its step
+        time.sleep(_chance.random() * 0.003)  # another place in its step

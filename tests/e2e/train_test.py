@@ -11,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-from training_runs import PATIENCE, SHOAL, documents, figures_of, rows_of, shoal
+from training_runs import ENDLESS, PATIENCE, SHOAL, documents, figures_of, last_step_of, load_tests, rows_of, shoal  # noqa: F401
 
 # Odd sizes throughout: 7 x 23 tokens, 3 heads of 10, two micro-batches of 4 and 3.
 CONFIG = """
@@ -135,16 +135,23 @@ class Figures(Train):
         self.assertLess(float(figures_of(self.run_directory("muon"))[61][1]), 0.8 * float(self.whole[1][1]))
 
 
-# Between a step that is seen and a signal a busy host may need as long as a hundred steps take.
-LONG = "train.steps=400"
+# A run that is told to stop when enough was seen of it. Its learning rate does not depend on the number of its steps.
+UNTIL_TOLD = [ENDLESS, "optimizer.lr_schedule=constant", "train.eval_every=0"]
 
 
 class Kills(Train):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        shoal("train", "config.yaml", "--set", "run.name=long", "--set", LONG, cwd=cls.scratch)
-        cls.long = figures_of(cls.scratch / "runs" / "long")
+    def expect_figures_of_a_whole_run(self, name):
+        """As many steps without a signal have the same figures."""
+        found = figures_of(self.run_directory(name))
+        self.train(f"run.name={name}-whole", *UNTIL_TOLD, f"train.steps={max(found)}")
+        self.assertEqual(found, figures_of(self.run_directory(f"{name}-whole")))
+
+    def stop_after(self, name, step, process, sent):
+        """Sends a signal when that step is written. The exit code, and what the run says."""
+        self.wait_for_step(name, step, process)
+        process.send_signal(sent)
+        _, error = process.communicate(timeout=PATIENCE)
+        return process.returncode, error
 
     def test_ten_kills_leave_no_trace(self):
         generator = random.Random(11)
@@ -204,15 +211,13 @@ class Kills(Train):
     def test_sigterm_saves_and_asks_to_be_started_again(self):
         for sent, code in ((signal.SIGTERM, 75), (signal.SIGUSR1, 75), (signal.SIGINT, 130)):
             name = f"signal-{sent}"
-            process = self.start(name, LONG)
-            self.wait_for_step(name, 13, process)
-            process.send_signal(sent)
-            _, error = process.communicate()
-            self.assertEqual(process.returncode, code, error)
+            found, error = self.stop_after(name, 13, self.start(name, *UNTIL_TOLD), sent)
+            self.assertEqual(found, code, error)
             self.assertIn(b"which is saved in", error)
-            process = self.start(name, LONG)
-            process.communicate()
-            self.assertEqual(figures_of(self.run_directory(name)), self.long)
+            last = max(figures_of(self.run_directory(name)))
+            found, error = self.stop_after(name, last + 7, self.start(name, *UNTIL_TOLD), signal.SIGTERM)
+            self.assertEqual(found, 75, error)
+            self.expect_figures_of_a_whole_run(name)
 
     def test_an_evaluation_ends_on_a_signal(self):
         for sent in (signal.SIGTERM, signal.SIGINT):
@@ -228,13 +233,14 @@ class Kills(Train):
             self.assertFalse(owner.exists())
 
     def test_a_hangup_stops_a_run_unless_it_was_started_with_nohup(self):
-        for name, before, code in (("hangup", [], 75), ("nohup", ["nohup"], 0)):
-            process = self.start(name, LONG, before=before)
-            self.wait_for_step(name, 13, process)
-            process.send_signal(signal.SIGHUP)
-            _, error = process.communicate()
-            self.assertEqual(process.returncode, code, error)
-        self.assertEqual(figures_of(self.run_directory("nohup")), self.long)
+        code, error = self.stop_after("hangup", 13, self.start("hangup", *UNTIL_TOLD), signal.SIGHUP)
+        self.assertEqual(code, 75, error)
+        process = self.start("nohup", *UNTIL_TOLD, before=["nohup"])
+        self.wait_for_step("nohup", 13, process)
+        process.send_signal(signal.SIGHUP)
+        code, error = self.stop_after("nohup", last_step_of(self.run_directory("nohup")) + 7, process, signal.SIGTERM)
+        self.assertEqual(code, 75, error)
+        self.expect_figures_of_a_whole_run("nohup")
 
     def test_a_validation_split_without_targets_has_no_loss(self):
         """Prompts are not learned, and completions are beyond the samples that are evaluated."""

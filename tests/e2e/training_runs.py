@@ -6,10 +6,18 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from shards import load_tests, share_of  # noqa: E402, F401: for the scripts beside this one
 
 BINARY = pathlib.Path(os.environ["SHOAL_BINARY_DIR"]).resolve()
 SHOAL = str(BINARY / "shoal")
+
+# Times are compared in the nightly run alone, and as ratios: other processes use the machine of the gate.
+NIGHTLY = "SHOAL_NIGHTLY" in os.environ
+SEED = int(os.environ.get("SHOAL_SEED", "1"))  # of random cases: .ci/run takes it from the sources
 
 # For one command, or for the next step of a run, whatever else the machine does: only what hangs takes so long.
 PATIENCE = 240

@@ -16,11 +16,11 @@ import threading
 import time
 
 from threads import hang, hang_in
-from training_runs import PATIENCE, Run, end_of, ranks_of, shoal
+from training_runs import NIGHTLY, PATIENCE, Run, end_of, ranks_of, share_of, shoal
 
 SOURCE = pathlib.Path(os.environ["SHOAL_SOURCE_DIR"]).resolve()
-# A stuck rank speaks a tenth of this before the calls of its peers run out: more than a busy host takes away.
-HANG_DEADLINE = 10  # seconds
+# A stuck rank reports itself a tenth of this before the calls of its peers end: 2 s, in which a busy host schedules each of them.
+HANG_DEADLINE = 20  # seconds
 COMMON = ["train.eval_every=0", "train.batch=4", "train.micro_batch=2", "train.save_every=0", "train.threads=1", "train.steps=1000000",
           "model.layers=3", "model.width=48", "model.heads=3", "model.context=61"]
 
@@ -70,7 +70,8 @@ def falls_silent(scratch, words):
     took = time.monotonic() - began
     assert re.search(r"rank 2 does not answer for \S+, last heard of on \S+, (in step \d+|before the first step)", said), said
     assert re.search(r"launch: rank \d .*rank 2 \(suspended\), still running", said), said
-    assert took < 45, f"{took:.1f} s, where 5 are silence and the deadline 60"
+    if NIGHTLY:  # 5 s are silence
+        assert took / 60 < 0.5, f"{took:.1f} s with a deadline of 60 s"
     print(f"silent: a stopped rank ended the job after {took:.1f} s with a deadline of 60 s", flush=True)
 
 
@@ -149,9 +150,8 @@ def main():
         shoal("prepare", "--input", SOURCE / "examples/train_shakespeare/shakespeare.txt", "--tokenizer", "byte", "--output", scratch / "tokens")
         words = [f"data.sources=[{scratch / 'tokens'}]"]
         cases = [hangs, hangs_between_operations, falls_silent, is_slow, is_suspended, clock_is_set]
-        for case in cases:
-            if len(sys.argv) < 2 or case.__name__ in sys.argv[1:]:
-                case(scratch, words)
+        for case in [case for case in cases if case.__name__ in sys.argv[1:]] or share_of(cases):
+            case(scratch, words)
 
 
 main()

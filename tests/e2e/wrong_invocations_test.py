@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 import unittest
 
-from training_runs import BINARY, documents, shoal
+from training_runs import BINARY, documents, share_of, shoal
 
 SOURCE = pathlib.Path(os.environ["SHOAL_SOURCE_DIR"]).resolve()
 TABLE = pathlib.Path(__file__).with_name("wrong_invocations.txt")
@@ -215,7 +215,7 @@ class WrongInvocations(unittest.TestCase):
             self.assertEqual(errors, 1, shown)
 
     def test_each_is_refused_with_one_message(self):
-        for case in read_cases():
+        for case in share_of(read_cases()):
             with self.subTest(case.command):
                 self.check(case)
 

@@ -12,6 +12,8 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "model" / "oracle"))
 from oracle import GOLDEN, SKIPPED, missing, one_thread  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from shards import share_of  # noqa: E402
 
 SHOAL = pathlib.Path(os.environ["SHOAL_BINARY_DIR"]) / "shoal"
 FAMILIES = ("gpt2", "llama", "qwen3")  # learned positions in a short context, rotary, norms of queries and keys
@@ -152,7 +154,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
         characters = Characters(scratch)
-        for family in FAMILIES:
+        for family in share_of(FAMILIES):
             model = transformers.AutoModelForCausalLM.from_pretrained(GOLDEN / "models" / family, attn_implementation="eager").float().eval()
             lines += check_choices(family, model, characters, scratch) + check_data(family, model, characters, scratch)
     for line in lines:

@@ -26,13 +26,14 @@ std::vector<TokenId> ids_of(const at::Tensor& row) {
   return ids;
 }
 
-class EveryFamily : public ::testing::TestWithParam<const char*> {};
+class GenerationOfEveryFamily : public ::testing::TestWithParam<const char*> {};
 
-INSTANTIATE_TEST_SUITE_P(All, EveryFamily, ::testing::ValuesIn(kFamilies), [](const auto& family) {
-  return family.param;
-});
+INSTANTIATE_TEST_SUITE_P(All,
+                         GenerationOfEveryFamily,
+                         ::testing::ValuesIn(kFamilies),
+                         [](const auto& family) { return family.param; });
 
-TEST_P(EveryFamily, ContinuesLikeTransformers) {
+TEST_P(GenerationOfEveryFamily, ContinuesLikeTransformers) {
   const auto loaded = load_model(golden_model(GetParam()), at::kFloat);
   const Generator generator(loaded->model(), data::read_tokenizer("byte"));
   const at::Tensor greedy = golden_tensor(GetParam(), "greedy");
@@ -66,7 +67,7 @@ double cache_difference(const char* family, at::ScalarType type) {
   return difference / wanted.abs().max().item<double>();
 }
 
-TEST_P(EveryFamily, HasTheSameLogitsWithACache) {
+TEST_P(GenerationOfEveryFamily, HasTheSameLogitsWithACache) {
   const double single = cache_difference(GetParam(), at::kFloat);
   const double twice = cache_difference(GetParam(), at::kDouble);
   RecordProperty("nano", std::to_string(1e9 * single));

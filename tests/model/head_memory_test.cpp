@@ -13,9 +13,9 @@ namespace {
 
 using namespace tests;
 
-constexpr int64_t kRows = 509;
-constexpr int64_t kClasses = 4099;
-constexpr int64_t kWidth = 24;
+constexpr int64_t kHeadRows = 509;
+constexpr int64_t kHeadClasses = 4099;
+constexpr int64_t kHeadWidth = 24;
 
 TEST(CountingAllocator, CountsWhatThereIsAndWhatThereWasAtMost) {
   CountingAllocator& memory = CountingAllocator::installed();
@@ -42,7 +42,7 @@ INSTANTIATE_TEST_SUITE_P(All,
 TEST_P(HeadMemory, IsAThirdOfThatOfPlainOperatorsAndATenthInPieces) {
   at::set_num_threads(1);  // each thread has a buffer for logits
   CountingAllocator& memory = CountingAllocator::installed();
-  HeadCase head(kRows, kClasses, kWidth, GetParam());
+  HeadCase head(kHeadRows, kHeadClasses, kHeadWidth, GetParam());
   // Plain operators allocate the matrix's gradient, a unit has it already: it is counted with both.
   const auto gradient = static_cast<int64_t>(head.unit.flat_gradient().nbytes());
   const auto ours = [&](int64_t rows_at_once) {
@@ -55,7 +55,8 @@ TEST_P(HeadMemory, IsAThirdOfThatOfPlainOperatorsAndATenthInPieces) {
   EXPECT_LT(static_cast<double>(pieces) / plain, 1.0 / 10);
   EXPECT_EQ(ours(0), whole);
   // The logits exist once, in the model's type.
-  const int64_t logits = kRows * kClasses * static_cast<int64_t>(c10::elementSize(GetParam()));
+  const int64_t logits =
+      kHeadRows * kHeadClasses * static_cast<int64_t>(c10::elementSize(GetParam()));
   EXPECT_GE(whole, logits);
   EXPECT_LT(whole, 2 * logits);
 }

@@ -4,6 +4,7 @@
     tests/mutants/run.py                       # all of them: half an hour and more
     tests/mutants/run.py 07 muon --seed 3      # those whose name has one of these
     tests/mutants/run.py --check               # only whether each patch still applies
+    tests/mutants/run.py --gate 3              # does turn 3 of .ci/run find each of them, and by which test?
 
 A mutant is a patch NN-name.patch beside this file. Above its first diff it says what is wrong and what a run would have of it, and
 
@@ -81,6 +82,13 @@ def check(mutants):
     return 1 if wrong else 0
 
 
+# Tests of the gate that run steps, in the order in which they are tried.
+TESTS_OF_STEPS = ["model_test", "optim_test", "train_test", "volume_test", "executor_test", "parallel_calls_test", "dry_run_test", "feed_test",
+                  "hunt_test", "unit_group_test", "saver_test", "grid_test", "parallel_test", "parallel_generate_test", "reshard_test", "step_replay_test",
+                  "replica_check_test", "tamper_test", "verify_test", "numeric_faults_test", "train_test_e2e", "oracle_training_test",
+                  "example_change_layout"]
+
+
 class Tree:
     """A copy of the sources, and what is built from it."""
 
@@ -142,8 +150,39 @@ class Tree:
         return "no tensor in step 1"
 
 
-def run_or_stop(command):
-    done = subprocess.run(command, capture_output=True, text=True)
+class GateTree(Tree):
+    """The same with the programs of the gate's tests."""
+
+    def __init__(self, directory, jobs, turn):
+        super().__init__(directory, jobs)
+        self.binary = self.source / "build" / "release"
+        self.environment = {**os.environ, "CI_TURN": str(turn), "OMP_NUM_THREADS": "1"}
+        tree_hash = subprocess.run(["git", "rev-parse", "HEAD:shoal"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+        self.environment.setdefault("SHOAL_SEED", str(int(tree_hash[:7], 16)))
+
+    def configure(self):
+        run_or_stop(["cmake", "--preset", "release", "-S", self.source, "-DSHOAL_TESTS=ON"], cwd=self.source)
+        run_or_stop(["tools/gate.py", "select", "release"], cwd=self.source, env=self.environment)
+        patterns = [(self.binary / "gate" / part).read_text() for part in ("first", "ranks", "rest")]
+        chosen = {name for pattern in patterns for name in pattern.removeprefix("^(").removesuffix(")$").split("|")}
+        self.tests = [name for base in TESTS_OF_STEPS for name in sorted(chosen) if re.fullmatch(rf"{base}(_\d+of\d+)?", name)]
+
+    def build(self):
+        done = subprocess.run(["nice", "-n", "10", "ninja", "-C", self.binary, "-j", str(self.jobs), "shoal", "shoal-prepare", "shoal-engine",
+                               "comm_tests", "model_tests", "parallel_tests"], capture_output=True, text=True)
+        return done.stdout + done.stderr if done.returncode != 0 else ""
+
+    def finding_test(self):
+        """The first test that fails, or nothing."""
+        for name in self.tests:
+            done = subprocess.run(["ctest", "--test-dir", self.binary, "-R", f"^{name}$", "--timeout", "300"], capture_output=True, env=self.environment)
+            if done.returncode != 0:
+                return name
+        return None
+
+
+def run_or_stop(command, **options):
+    done = subprocess.run(command, capture_output=True, text=True, **options)
     if done.returncode != 0:
         sys.exit(f"FAILED: {' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
 
@@ -175,10 +214,26 @@ def hunt_for(mutant, tree, options):
             sys.exit(f"FAILED: {mutant.path.name} cannot be taken back: {text}")
 
 
+def gate_of(mutant, tree, _options):
+    """As hunt_for, for the tests of the gate."""
+    began = time.monotonic()
+    if text := git_apply(mutant, tree.source):
+        return f"does not apply: {text.strip()}", False
+    try:
+        if text := tree.build():
+            return f"does not build:\n{text}", False
+        name = tree.finding_test()
+        return f"{'':>6}  {time.monotonic() - began:>4.0f}  {name or 'survives'}", name is not None
+    finally:
+        if text := git_apply(mutant, tree.source, "--reverse"):
+            sys.exit(f"FAILED: {mutant.path.name} cannot be taken back: {text}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="parts of names of mutants; all without any")
     parser.add_argument("--check", action="store_true", help="only whether each patch applies to the sources")
+    parser.add_argument("--gate", type=int, metavar="TURN", help="run the tests of this turn of .ci/run instead of hunts")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "mutants", metavar="DIR", help="where the copy is, build/mutants without it")
     parser.add_argument("--cases", type=int, default=1000, metavar="N", help="random cases after which a mutant has survived")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="of the random cases")
@@ -196,20 +251,26 @@ def main():
     if options.check:
         return check(mutants)
 
-    tree = Tree(options.build.resolve(), options.jobs)
+    tree = Tree(options.build.resolve(), options.jobs) if options.gate is None else GateTree(options.build.resolve(), options.jobs, options.gate)
     tree.copy_sources()
     tree.configure()
     if text := tree.build():
         sys.exit(f"FAILED: the sources do not build:\n{text}")
-    for resumes in sorted({mutant.resumes for mutant in mutants}):
-        if finding := tree.hunt(min(options.cases, FIRST_CASES * GROWTH), options.seed, resumes):
-            sys.exit(f"FAILED: without any fault, case {finding[0]} of seed {options.seed}: {finding[1]}")
+    if options.gate is not None:
+        find = gate_of
+        if name := tree.finding_test():
+            sys.exit(f"FAILED: {name} fails without any fault")
+    else:
+        find = hunt_for
+        for resumes in sorted({mutant.resumes for mutant in mutants}):
+            if finding := tree.hunt(min(options.cases, FIRST_CASES * GROWTH), options.seed, resumes):
+                sys.exit(f"FAILED: without any fault, case {finding[0]} of seed {options.seed}: {finding[1]}")
 
     width = max(len(mutant.name) for mutant in mutants)
     print(f"{'mutant':<{width}}  class   cases     s  found by the last of them", flush=True)
     survivors = []
     for mutant in mutants:
-        row, found = hunt_for(mutant, tree, options)
+        row, found = find(mutant, tree, options)
         print(f"{mutant.name:<{width}}  {mutant.kind:>5}  {row}", flush=True)
         if not found:
             survivors.append(mutant.name)

@@ -15,7 +15,13 @@ while [ $# -gt 0 ] && [ "$1" != -- ]; do bootstrap+=("$1"); shift; done
 
 mkdir -p "$directory"
 root=$directory/$suite
-[ -e "$root/etc/os-release" ] || debootstrap --variant=minbase "${bootstrap[@]}" "$suite" "$root" >"$directory/$suite.log"
+for attempt in 1 2 3; do # mirrors fail now and then
+  [ ! -e "$root/bootstrapped" ] || break
+  rm -rf --one-file-system "$root"
+  if debootstrap --variant=minbase "${bootstrap[@]}" "$suite" "$root" >"$directory/$suite.log"; then touch "$root/bootstrapped"; fi
+  [ -e "$root/bootstrapped" ] || sleep $((attempt * 10))
+done
+[ -e "$root/bootstrapped" ] || { tail "$directory/$suite.log"; exit 1; }
 find "$root" -name 'libstdc++*' -delete
 mkdir -p "$root/proc"
 mountpoint -q "$root/proc" || mount -t proc proc "$root/proc"  # every system has one; shoal finds its own files by it

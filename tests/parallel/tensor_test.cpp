@@ -211,10 +211,10 @@ TEST_P(OverRanks, PaddingAddsNothing) {
 }
 
 std::vector<data::TokenId> written(ParallelModel& model, int count, at::Tensor& logits) {
-  constexpr std::array<data::TokenId, 5> kPrompt = {3, 60, 17, 31, 30};
-  generate::Continuation text(model, static_cast<int64_t>(kPrompt.size()) + count);
+  constexpr std::array<data::TokenId, 5> kTokens = {3, 60, 17, 31, 30};
+  generate::Continuation text(model, static_cast<int64_t>(kTokens.size()) + count);
   std::vector<data::TokenId> ids;
-  std::vector<at::Tensor> rows = {text.append(kPrompt)};
+  std::vector<at::Tensor> rows = {text.append(kTokens)};
   for (int i = 0; i < count; ++i) {
     ids.push_back(static_cast<data::TokenId>(rows.back().argmax().item<int64_t>()));
     rows.push_back(text.append({&ids.back(), 1}));

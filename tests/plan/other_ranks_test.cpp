@@ -19,7 +19,7 @@ config::RunConfig job() {
                 "model.vocab_size=499", "train.batch=23", "parallel.tp=2", "parallel.pp=2"}});
 }
 
-config::ClusterConfig h100() {
+config::ClusterConfig h100_hosts() {
   return config::load_cluster(tests::source_dir() / "clusters" / "h100.yaml");
 }
 
@@ -29,19 +29,19 @@ TEST(OtherRanks, AnyNumberOfRanksHasALayout) {
     for (int nodes = 1; nodes <= 5; ++nodes) {
       const config::JobSize left{.ranks = nodes * ranks_per_node, .ranks_per_node = ranks_per_node};
       if (left.ranks > 23) continue;
-      const OtherLayout found = layout_for(job(), h100(), left);
+      const OtherLayout found = layout_for(job(), h100_hosts(), left);
       EXPECT_EQ(mesh_of(found.config.parallel, left.ranks).num_ranks(), left.ranks);
       EXPECT_LE(found.config.parallel.tp, ranks_per_node);
       EXPECT_EQ(found.config.train.batch, 23);
       EXPECT_EQ(found.config.model.layers, 7);
-      EXPECT_EQ(layout_for(job(), h100(), left).choice, found.choice);
+      EXPECT_EQ(layout_for(job(), h100_hosts(), left).choice, found.choice);
     }
   }
 }
 
 // 23 rows on 3 ranks are 8, 8 and 7: less is lost than by a pipeline of three.
 TEST(OtherRanks, ABatchNeedNotBeDivisible) {
-  const OtherLayout found = layout_for(job(), h100(), {.ranks = 3, .ranks_per_node = 1});
+  const OtherLayout found = layout_for(job(), h100_hosts(), {.ranks = 3, .ranks_per_node = 1});
   EXPECT_EQ(found.choice.data_ranks(), 3) << found.choice.describe();
 }
 
@@ -51,16 +51,16 @@ TEST(OtherRanks, AnImpossibleLayoutIsPassedOver) {
   normed.model.qk_norm = config::QkNorm::kWidth;
   normed.model.kv_heads = 1;
   normed.train.batch = 2;
-  EXPECT_EQ(layout_for(normed, h100(), {.ranks = 6, .ranks_per_node = 6}).choice.tp, 1);
+  EXPECT_EQ(layout_for(normed, h100_hosts(), {.ranks = 6, .ranks_per_node = 6}).choice.tp, 1);
 }
 
 TEST(OtherRanks, WhatDoesNotFitIsRefused) {
-  config::ClusterConfig small = h100();
+  config::ClusterConfig small = h100_hosts();
   small.device.memory_gb = 0.001;
   EXPECT_THROW(layout_for(job(), small, {.ranks = 4}), UsageError);
   config::RunConfig unknown = job();
   unknown.model.vocab_size = std::nullopt;
-  EXPECT_THROW(layout_for(unknown, h100(), {.ranks = 4}), UsageError);
+  EXPECT_THROW(layout_for(unknown, h100_hosts(), {.ranks = 4}), UsageError);
 }
 
 }  // namespace

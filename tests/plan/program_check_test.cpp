@@ -19,6 +19,8 @@
 #include "shoal/plan/layout.h"
 #include "shoal/plan/program_text.h"
 
+#include "tests/support/growth.h"
+
 namespace shoal::plan {
 namespace {
 
@@ -98,7 +100,7 @@ std::string words_of(const Job& job) {
 TEST(ProgramCheck, ProvesRandomLayouts) {
   std::mt19937_64 random(7);
   const char* const asked = std::getenv("SHOAL_CHECKED_LAYOUTS");
-  const int layouts = asked == nullptr ? 1000 : std::atoi(asked);
+  const int layouts = asked != nullptr ? std::atoi(asked) : tests::is_nightly() ? 1000 : 300;
   for (int i = 0; i < layouts; ++i) {
     const Job job = random_job(random);
     const std::vector<config::Problem> problems = check_job(job.config(), job.ranks);

@@ -10,7 +10,7 @@ import random
 import subprocess
 import unittest
 
-from prepare_test import END, SHOAL, Prepare, digest_of, tables
+from prepare_test import END, SHOAL, Prepare, digest_of, load_tests, tables  # noqa: F401
 
 import xxhash  # noqa: E402: prepare_test has told where it is
 

@@ -25,6 +25,9 @@ sys.path.insert(0, str(SOURCE / ".deps" / "site"))
 import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
+sys.path.insert(0, str(SOURCE / "tests" / "support"))
+from shards import load_tests  # noqa: E402, F401
+
 SHOAL = str(BINARY / "shoal")
 END = 256
 
@@ -609,7 +612,7 @@ class Sameness(Prepare):
 
     def setUp(self):
         super().setUp()
-        self.source = self.jsonl("a.jsonl", some_documents(20_011, seed=7))
+        self.source = self.jsonl("a.jsonl", some_documents(20_011 if "SHOAL_NIGHTLY" in os.environ else 6_007, seed=7))
         self.words = ["--part-bytes", 300_007]
         self.byte("out", self.source, *self.words, "--threads", 1)
         self.expected = digest_of(self.path("out"))
@@ -780,7 +783,7 @@ class Errors(Prepare):
     def test_full_disk(self):
         if os.geteuid() != 0:
             self.skipTest("mounting a small disk needs root")
-        source = self.jsonl("a.jsonl", some_documents(20_011, seed=7))
+        source = self.jsonl("a.jsonl", some_documents(20_011 if "SHOAL_NIGHTLY" in os.environ else 6_007, seed=7))
         self.path("disk").mkdir()
         script = f"mount -t tmpfs -o size=1M none {self.path('disk')} && exec \"$@\""
         error = prepare(self.path("disk/out"), "--input", source, "--tokenizer", "byte", code=3,

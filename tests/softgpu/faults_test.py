@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Faults on fake GPUs: a peer that stops or dies while calls wait on streams, a kill and a resume on another layout, memory that is not there.
 
-    faults_test.py [--stops N]       # stop a rank N times, and kill one N times: 3 without it
+    faults_test.py [--stops N]       # stop a rank N times, and kill one N times; default: once, in the nightly run 3 times
 """
 import os
 import pathlib
@@ -13,11 +13,11 @@ import time
 import unittest
 
 from fake_gpus import PATIENCE, SHOAL, complaints, on_gpus, run
-from training_runs import Run, documents, kill, ranks_of
+from training_runs import NIGHTLY, SEED, Run, documents, kill, ranks_of
 
 MODEL = ["model.layers=2", "model.width=48", "model.heads=3", "model.context=61", "train.batch=7", "train.eval_every=0", "train.log_every=3"]
 DEADLINE = 4  # seconds
-STOPS = 3
+STOPS = 3 if NIGHTLY else 1
 
 
 class Faults(unittest.TestCase):
@@ -42,9 +42,9 @@ class Faults(unittest.TestCase):
         return process
 
     # The host of a rank that waits is somewhere in a launch or a read-back, which nothing but the end of the process can leave.
-    def test_a_stopped_rank_is_named_within_the_deadline_and_a_second(self):
+    def test_a_stopped_rank_is_named_by_its_peers(self):
         for number in range(STOPS):
-            stopped = number % 3
+            stopped = (SEED + number) % 3
             a_run = self.run_of(f"stopped{number}", "parallel.dp_shard=3", "train.steps=1000000", f"comm.deadline={DEADLINE}s", ranks=3,
                                 gpus=on_gpus(3))
             launcher = self.started(a_run, 4)
@@ -56,12 +56,13 @@ class Faults(unittest.TestCase):
             named = [when for when, line in lines if re.search(rf"rank \d: .*{missing}", line)]
             print(f"stop {number}: rank {stopped} is named after {named[0] if named else None} s")
             self.assertTrue(named, lines)
-            self.assertLess(named[0], DEADLINE + 1)
+            if NIGHTLY:
+                self.assertLess(named[0] / DEADLINE, 1.25)
 
     # Started one by one, as a scheduler starts them: each has an exit code of its own.
-    def test_a_killed_rank_is_named_within_the_deadline_and_a_second(self):
+    def test_a_killed_rank_is_named_by_its_peers(self):
         for number in range(STOPS):
-            killed = 1 + number % 2  # without rank 0 there is no store, which the others say instead
+            killed = 1 + (SEED + number) % 2  # without rank 0 there is no store, which the others say instead
             a_run = self.run_of(f"killed{number}", "parallel.dp_shard=3", "train.steps=1000000", f"comm.deadline={DEADLINE}s", gpus=on_gpus(3))
             ranks = []
             for rank in range(3):
@@ -81,7 +82,8 @@ class Faults(unittest.TestCase):
             named = [when for when, line in lines if re.search(rf"rank 0: .*; rank {killed} did not arrive", line)]
             print(f"kill {number}: rank {killed} is named after {named[0] if named else None} s")
             self.assertTrue(named, lines)
-            self.assertLess(named[0], DEADLINE + 1)
+            if NIGHTLY:
+                self.assertLess(named[0] / DEADLINE, 1.25)
 
     def test_a_run_is_killed_and_resumed_on_another_layout(self):
         steps = ["train.steps=9", "train.save_every=3"]

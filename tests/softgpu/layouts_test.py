@@ -9,7 +9,7 @@ import tempfile
 import time
 
 from fake_gpus import SHOAL, launched, on_gpus, run
-from training_runs import documents, rows_of
+from training_runs import documents, rows_of, share_of
 
 MODEL = ["model.layers=3", "model.width=48", "model.heads=3", "model.context=61", "train.batch=7", "train.steps=6",
          "train.log_every=4", "train.eval_every=0", "optimizer.warmup=2", "comm.deadline=30s"]
@@ -92,7 +92,8 @@ class Trial:
 
 
 def main():
-    chosen = {name: layout for name, layout in LAYOUTS.items() if not sys.argv[1:] or any(word in name for word in sys.argv[1:])}
+    names = [name for name in LAYOUTS if any(word in name for word in sys.argv[1:])] or share_of(LAYOUTS)
+    chosen = {name: LAYOUTS[name] for name in names}
     wrong = []
     with tempfile.TemporaryDirectory() as directory:
         scratch = pathlib.Path(directory)

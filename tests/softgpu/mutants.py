@@ -4,6 +4,7 @@
     tests/softgpu/mutants.py                 # all of them: half an hour
     tests/softgpu/mutants.py staging split   # those whose name has one of these
     tests/softgpu/mutants.py --check         # only whether each still finds what it changes
+    tests/softgpu/mutants.py --gate 3        # does turn 3 of .ci/run find each of them, and by which test?
 
 A fault is a text of a source that becomes another one. The sources are copied to a tree of their own and built there, with the fake
 GPUs. A fault is found when its layouts fail, or the conformance suite does, and what is printed names it.
@@ -61,7 +62,8 @@ MUTANTS = [
     not_awaited("largest-logits-not-awaited", VOCABULARY, 'group_.all_reduce(all.largest, comm::Reduce::kMax, "largest logits")', "tensor", "ncclAllReduce"),
     Mutant("no-order-of-streams", "shoal/comm/pending.cpp", "  for (const auto& work : flight->works) watch.order(*work);\n", "", "full_shard",
            r"softcuda: race \d+: .*nccl"),
-    Mutant("save-while-gathering", "shoal/checkpoint/held_tensors.cpp", "  state.model.settle();", "  (void)state.model;", "optimizer",
+    Mutant("save-while-gathering", "shoal/checkpoint/held_tensors.cpp",
+           "written_by(const TrainingState& state) {\n  state.model.settle();", "written_by(const TrainingState& state) {\n  (void)state.model;", "optimizer",
            r"softcuda: race \d+: cudaMemcpyAsync .*ncclAllGather"),
     Mutant("staging-not-awaited", "shoal/checkpoint/staged_part.cpp", "  if (!tensors.empty()) wait_for(tensors.front().flat.device());\n",
            "  if (tensors.empty()) wait_for(memory_.device());\n", "alone", r"softcuda: the host reads pinned memory"),
@@ -103,21 +105,29 @@ def check(mutants):
     return 1 if wrong else 0
 
 
+def mutants_of_layouts():
+    """tests/mutants/run.py as a module."""
+    spec = importlib.util.spec_from_file_location("mutants_of_layouts", ROOT / "tests" / "mutants" / "run.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 class Tree:
     """A copy of the sources, and the GPU half that is built from it."""
 
-    def __init__(self, directory, jobs):
-        spec = importlib.util.spec_from_file_location("mutants_of_layouts", ROOT / "tests" / "mutants" / "run.py")
-        hunts = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(hunts)
-        self.release = hunts.Tree(directory, jobs)
-        self.source, self.binary, self.jobs = self.release.source, directory / "cuda", jobs
-        self.release.copy_sources()
-        self.release.configure()
+    def __init__(self, release, directory, run_or_stop):
+        self.release, self.run_or_stop = release, run_or_stop
+        self.source, self.binary, self.jobs = release.source, directory / "cuda", release.jobs
+        release.copy_sources()
+        release.configure()
         self.build_or_stop()
-        hunts.run_or_stop(["cmake", "-S", self.source, "-B", self.binary, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSHOAL_CUDA=ON",
-                           f"-DSHOAL_RELEASE_DIR={self.release.binary}"])
+        self.configure()
         self.build_or_stop()
+
+    def configure(self):
+        self.run_or_stop(["cmake", "-S", self.source, "-B", self.binary, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DSHOAL_CUDA=ON",
+                          f"-DSHOAL_RELEASE_DIR={self.release.binary}"])
 
     def build(self):
         """What the compiler says against it, or nothing."""
@@ -146,6 +156,24 @@ class Tree:
         return done.returncode, done.stdout + done.stderr
 
 
+class GateTree(Tree):
+    """The same in the directories of .ci/run, with the tests on fake GPUs that a turn selects."""
+
+    def configure(self):
+        self.binary = self.source / "build" / "cuda"
+        self.run_or_stop(["cmake", "--preset", "cuda", "-S", self.source], cwd=self.source)
+        self.run_or_stop(["tools/gate.py", "select", "cuda"], cwd=self.source, env=self.release.environment)
+        self.patterns = list(filter(None, ((self.binary / "gate" / part).read_text() for part in ("first", "changed", "ranks", "rest"))))
+
+    def test(self, mutant):
+        for pattern in self.patterns:
+            done = subprocess.run(["ctest", "--preset", "cuda", "--stop-on-failure", "-R", pattern], cwd=self.source, capture_output=True, text=True,
+                                  env=self.release.environment)
+            if done.returncode != 0:
+                return done.returncode, done.stdout + done.stderr
+        return 0, ""
+
+
 def hunt(mutant, tree):
     """A row of the table, and whether the fault was found."""
     path = tree.source / mutant.path
@@ -158,28 +186,32 @@ def hunt(mutant, tree):
         code, said = tree.test(mutant)
     finally:
         path.write_text(text)
-    found = re.search(mutant.report, said)
+    found = re.search(r"\S+ \.+\*\*\*.*" if isinstance(tree, GateTree) else mutant.report, said)
     seconds = f"{time.monotonic() - began:>4.0f} s"
     if code == 0:
         return f"{seconds}  survives", False
     if not found:
         return f"{seconds}  fails, and is not named: {said[-600:]}", False
-    line = next(line for line in said.splitlines() if re.search(mutant.report, line) or found.group(0) in line)
-    at = re.search(mutant.report, line)
-    return f"{seconds}  {line[at.start() if at else 0:][:150]}", True
+    line = next(line for line in said.splitlines() if found.group(0).splitlines()[0] in line)
+    return f"{seconds}  {line[line.index(found.group(0).splitlines()[0]):][:150]}", True
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="parts of names; all without any")
     parser.add_argument("--check", action="store_true", help="only whether each fault can be made")
+    parser.add_argument("--gate", type=int, metavar="TURN", help="run the tests of this turn of .ci/run")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build" / "mutants", metavar="DIR", help="where the copy is, build/mutants without it")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="compilers at a time")
     options = parser.parse_args()
     mutants = [mutant for mutant in MUTANTS if not options.names or any(name in mutant.name for name in options.names)]
     if options.check:
         return check(mutants)
-    tree = Tree(options.build.resolve(), options.jobs)
+    hunts, directory = mutants_of_layouts(), options.build.resolve()
+    if options.gate is None:
+        tree = Tree(hunts.Tree(directory, options.jobs), directory, hunts.run_or_stop)
+    else:
+        tree = GateTree(hunts.GateTree(directory, options.jobs, options.gate), directory, hunts.run_or_stop)
     survivors = []
     for mutant in mutants:
         row, found = hunt(mutant, tree)

@@ -18,6 +18,7 @@
 #include "shoal/state/checkpoint_writer.h"
 
 #include "tests/state/plain_tensor.h"
+#include "tests/support/growth.h"
 #include "tests/support/temp_dir.h"
 
 namespace shoal::state {
@@ -30,7 +31,7 @@ constexpr size_t kMaxFile = size_t{1} << 24;
 
 int damages() {
   const char* const asked = std::getenv("SHOAL_DAMAGES");
-  return asked == nullptr ? 4'000 : std::atoi(asked);
+  return asked != nullptr ? std::atoi(asked) : tests::is_nightly() ? 4'000 : 500;
 }
 
 // Three ranks with odd cuts of odd tensors, one of them above a chunk.

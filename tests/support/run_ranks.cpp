@@ -86,6 +86,8 @@ void run_ranks(int num_ranks, const RankBody& body, const RunRanksOptions& optio
   const TempDir outputs;
   std::map<std::string, std::string> environment = options.environment;
   environment[kCallVariable] = std::to_string(call);
+  environment["GTEST_TOTAL_SHARDS"] = "1";  // a rank runs its test, whatever shard that is in
+  environment["GTEST_SHARD_INDEX"] = "0";
   environment.emplace("OMP_NUM_THREADS", "1");  // the ranks share this machine's cores
   std::vector<cluster::Program> programs;
   if (options.launcher == Launcher::kMpirun) {

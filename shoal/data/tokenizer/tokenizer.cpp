@@ -40,12 +40,12 @@ MergeTable table_of_list(const TokenizerParts& parts) {
 
 // Every way to make a token of two others.
 MergeTable table_of_ranks(const Vocabulary& vocabulary) {
-  struct Pair {
+  struct Parts {
     TokenId left;
     TokenId right;
     TokenId result;
   };
-  std::vector<Pair> pairs;
+  std::vector<Parts> pairs;
   for (TokenId id = 0; id < vocabulary.id_limit(); ++id) {
     const std::string_view bytes = vocabulary.bytes_of(id);
     for (size_t cut = 1; cut < bytes.size(); ++cut) {
@@ -56,7 +56,7 @@ MergeTable table_of_ranks(const Vocabulary& vocabulary) {
     }
   }
   MergeTable table(pairs.size());
-  for (const Pair& pair : pairs) table.add(pair.left, pair.right, {pair.result, pair.result});
+  for (const Parts& pair : pairs) table.add(pair.left, pair.right, {pair.result, pair.result});
   return table;
 }
 

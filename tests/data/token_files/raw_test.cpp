@@ -9,7 +9,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr TokenId kMark = 9;
+constexpr TokenId kDocumentMark = 9;
 
 Documents nano_gpt(const std::vector<uint16_t>& ids, std::optional<DocumentMark> mark, size_t max) {
   const std::string bytes = packed(ids);
@@ -44,9 +44,9 @@ TEST(NanoGptFile, AMarkIsTheLastOrTheFirstOfItsDocument) {
   };
   for (const MarkCase& c : cases) {
     for (const size_t max : {1, 2, 3, 4, 100}) {
-      EXPECT_EQ(nano_gpt(c.ids, DocumentMark{kMark, MarkPlace::kLast}, max), c.mark_last)
+      EXPECT_EQ(nano_gpt(c.ids, DocumentMark{kDocumentMark, MarkPlace::kLast}, max), c.mark_last)
           << packed(c.ids).size() << " bytes in parts of " << max;
-      EXPECT_EQ(nano_gpt(c.ids, DocumentMark{kMark, MarkPlace::kFirst}, max), c.mark_first)
+      EXPECT_EQ(nano_gpt(c.ids, DocumentMark{kDocumentMark, MarkPlace::kFirst}, max), c.mark_first)
           << packed(c.ids).size() << " bytes in parts of " << max;
     }
   }
@@ -55,7 +55,7 @@ TEST(NanoGptFile, AMarkIsTheLastOrTheFirstOfItsDocument) {
 TEST(NanoGptFile, APartSaysWhetherTheDocumentGoesOn) {
   const std::string bytes = packed<uint16_t>({1, 9, 2, 3, 4});
   const auto reader =
-      read_nano_gpt({"x.bin", bytes}, {.vocab_size = 10, .mark = DocumentMark{kMark}});
+      read_nano_gpt({"x.bin", bytes}, {.vocab_size = 10, .mark = DocumentMark{kDocumentMark}});
   std::vector<TokenId> ids = {7};
   EXPECT_EQ(reader->next(2, ids), TokenFile::Status::kDocumentEnds);
   EXPECT_EQ(ids, (std::vector<TokenId>{7, 1, 9})) << "what was there stays";

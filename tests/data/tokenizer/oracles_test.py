@@ -2,7 +2,8 @@
 """Our ids against those of others: golden counts, llama.cpp's vectors, tiktoken and HF tokenizers.
 
 The corpora and vocabularies are not part of this tree: SHOAL_TEST_DATA names their directory (default: ../shared/data beside it).
-SHOAL_ORACLE_STRINGS is how many random strings are compared (default 2,000), SHOAL_ORACLE_TEXT a file or directory of more text.
+SHOAL_ORACLE_STRINGS is how many random strings are compared (default 500), SHOAL_ORACLE_TEXT a file or directory of more text.
+In the nightly run (SHOAL_NIGHTLY) there are 2,000, and whole corpora. SHOAL_SEED draws other strings.
 """
 import base64
 import hashlib
@@ -17,6 +18,9 @@ import tempfile
 import zipfile
 
 from beside_others import BINARIES, DATA, SHOAL, check, run
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "support"))
+from shards import share_of  # noqa: E402
 
 VOCABULARIES = {"gpt2": DATA / "gpt2" / "tokenizer.json", "cl100k": DATA / "cl100k_base.tiktoken", "o200k": DATA / "o200k_base.tiktoken"}
 
@@ -71,7 +75,7 @@ def check_gold(scratch):
         check(our_count(DATA / "dolma2", shakespeare) == our_count(VOCABULARIES["cl100k"], shakespeare), "dolma2 and cl100k")
 
 
-def check_vectors():
+def check_vectors(_scratch):
     base = DATA / "parity" / "llamacpp-gpt-2"
     texts = base.with_suffix(".inp").read_bytes().decode().split("\n__ggml_vocab_test__\n")
     # Only line ends part the answers: "" is a text too, whose line is empty.
@@ -163,19 +167,30 @@ def compare(name, texts, encode_ours, encode_theirs):
     print(f"{name}: {len(texts)} texts, {size / 1e6:.1f} MB, sha256 {digest}: {'equal' if not wrong else 'DIFFERENT'}")
 
 
-def check_oracles(scratch):
-    from tokenizers import Tokenizer
-    texts = list(random_strings(int(os.environ.get("SHOAL_ORACLE_STRINGS", "2000")), seed=4))
-    gold = json.loads((DATA / "gold_token_counts.json").read_text())
+def texts_to_compare(scratch):
+    """Random strings, and corpora."""
+    nightly = "SHOAL_NIGHTLY" in os.environ
+    texts = list(random_strings(int(os.environ.get("SHOAL_ORACLE_STRINGS", "2000" if nightly else "500")), seed=int(os.environ.get("SHOAL_SEED", "4"))))
+    gold = json.loads((DATA / "gold_token_counts.json").read_text()) if nightly else []
     corpora = [corpus_file(name, scratch).read_bytes().decode() for name in gold]
     if extra := os.environ.get("SHOAL_ORACLE_TEXT"):
         corpora += more_texts(extra)
+    return texts, corpora
+
+
+def check_tiktoken(scratch):
+    texts, corpora = texts_to_compare(scratch)
     for name, encoding in tiktoken_encodings().items():
         ours = lambda batch, file=VOCABULARIES[name]: our_ids(file, batch)
         theirs = lambda batch, encoding=encoding: [encoding.encode_ordinary(text) for text in batch]
         compare(f"tiktoken {name}, random strings", texts, ours, theirs)
         compare(f"tiktoken {name}, every code point", every_code_point(), ours, theirs)
         compare(f"tiktoken {name}, corpora", corpora, ours, theirs)
+
+
+def check_hf(scratch):
+    from tokenizers import Tokenizer
+    texts, corpora = texts_to_compare(scratch)
     for name, file in (("gpt2", VOCABULARIES["gpt2"]), ("dolma2", DATA / "dolma2" / "tokenizer.json")):
         hf = Tokenizer.from_file(str(file))
         hf.encode_special_tokens = True
@@ -240,18 +255,16 @@ def check_unreachable_ranks(scratch):
 
 
 def main():
+    checks = [check_gold, check_vectors, check_tiktoken, check_ignore_merges, check_unreachable_ranks, check_hf]
+    try:
+        import tiktoken  # noqa: F401
+        import tokenizers  # noqa: F401
+    except ImportError as missing:
+        print(f"not compared with tiktoken and HF tokenizers: {missing} (tools/deps.sh check)")
+        checks = checks[:2]
     with tempfile.TemporaryDirectory() as scratch:
-        check_gold(scratch)
-        check_vectors()
-        try:
-            import tiktoken  # noqa: F401
-            import tokenizers  # noqa: F401
-        except ImportError as missing:
-            print(f"not compared with tiktoken and HF tokenizers: {missing} (tools/deps.sh check)")
-        else:
-            check_ignore_merges(scratch)
-            check_unreachable_ranks(scratch)
-            check_oracles(scratch)
+        for one in share_of(checks):
+            one(scratch)
 
 
 if __name__ == "__main__":

@@ -18,10 +18,10 @@ namespace {
 using ::testing::HasSubstr;
 using tests::error_text;
 
-using Counts = std::map<std::string, uint64_t>;
+using CountMap = std::map<std::string, uint64_t>;
 
-Counts as_map(const PieceCounts& counts) {
-  Counts map;
+CountMap as_map(const PieceCounts& counts) {
+  CountMap map;
   for (size_t i = 0; i < counts.size(); ++i) map[std::string(counts.piece(i))] = counts.count(i);
   return map;
 }
@@ -50,7 +50,7 @@ TEST(PieceCounts, AreTheSameForAnyChunksAndThreads) {
     const std::string text = random_text(random, 1 + random() % 200);
     for (const Pattern pattern : {Pattern::kGpt2, Pattern::kCl100k, Pattern::kO200k}) {
       CountOptions options{.pattern = pattern, .separators = {"<|end|>"}};
-      const Counts whole = as_map(count(text, options, text.size() + 1));
+      const CountMap whole = as_map(count(text, options, text.size() + 1));
       options.threads = 1 + static_cast<int>(random() % 3);
       ASSERT_EQ(as_map(count(text, options, 1 + random() % 64)), whole) << text;
     }
@@ -66,7 +66,7 @@ TEST(PieceCounts, ErrorsOfTheSourceReachTheCaller) {
 }
 
 // The rule as it is written: count all pairs again for every merge.
-std::vector<std::pair<std::string, std::string>> reference(const Counts& counts,
+std::vector<std::pair<std::string, std::string>> reference(const CountMap& counts,
                                                            size_t merges,
                                                            TieBreak tie_break) {
   std::map<std::string, size_t> ids;
