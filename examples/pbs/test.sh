@@ -19,7 +19,7 @@ hostname >nodes
 hostname >>nodes
 small() { sed "s/^  steps: 200/  steps: $1/; s/eval_every: 100/eval_every: 0/; s/threads: auto/threads: 1/; s/save_every: 100/save_every: 100000/" "$SHOAL_SOURCE_DIR/configs/debug_cpu.yaml" >small.yaml; }
 export PATH=$scratch/bin:$PATH HOME=$scratch OMP_NUM_THREADS=1 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_MCA_odls_base_sigkill_timeout=3 PBS_NODEFILE=$scratch/nodes PBS_JOBID=7.pbs PBS_O_WORKDIR=$scratch SHOAL=$shoal CONFIG=$scratch/small.yaml
+export PBS_NODEFILE=$scratch/nodes PBS_JOBID=7.pbs PBS_O_WORKDIR=$scratch SHOAL=$shoal CONFIG=$scratch/small.yaml
 script=$SHOAL_SOURCE_DIR/examples/pbs/several_nodes.pbs
 SHOAL=$scratch/bin/lost_a_peer expect_exit 75 env -u CONFIG SCRIPT='a script.pbs' bash "$script"
 expect_text submitted '^-v PART,SHOAL,SCRIPT a script.pbs; PART 2$'
@@ -32,7 +32,7 @@ SHOAL=$scratch/bin/lost_a_peer PART=100 expect_exit 75 bash "$script"
 small 1000000
 SECONDS_TO_RUN=4 expect_exit 124 bash "$script"
 expect_text err '^mpiexec -n 1 --map-by ppr:1:node --bind-to none .* launch --ranks 2 --max-restarts 100 -- train '
-# Open MPI drops the output of a process group that it has begun to end, so only the checkpoint shows that the ranks got SIGTERM.
+expect_text err 'launch: passed SIGUSR1 on; rank [01] .* ended with exit code 75'
 expect_text submitted '^-v PART,SHOAL,CONFIG,SECONDS_TO_RUN examples/pbs/several_nodes.pbs; PART 2$'
 saved=$(find runs/debug_cpu/checkpoints -name 'step-*' -printf '%f\n' | sort | tail -1)
 saved=$((10#${saved#step-}))
