@@ -93,7 +93,7 @@ class Figures(Train):
         self.train("run.name=expected", "train.steps=2", "plan.cluster=cluster.yaml")
         plan = json.loads((self.run_directory("expected") / "plan.json").read_text())
         self.assertEqual(plan["expected"]["device"], "slow")
-        self.assertGreater(plan["expected"]["step_seconds"], 10 * times[-1])
+        self.assertGreater(plan["expected"]["step_seconds"], 1000)
         self.assertNotIn("step_seconds", plan["measured"])
         self.assertIn("nowhere.yaml", self.train("run.name=nowhere", "plan.cluster=nowhere.yaml", code=2).stderr)
 
